@@ -1,0 +1,90 @@
+/**
+ * Holdfast lets a service use its own database tables as task queues: it claims rows, keeps each
+ * claimed row out of every other claim while a handler works on it, and gives it back when the
+ * process that held it stops.
+ *
+ * ```ts
+ * import { ack, App, Broker, inbox, json } from "@holdfast/inbox";
+ * import { sqlite } from "@holdfast/inbox/sqlite";
+ *
+ * const jobs = inbox("jobs", {
+ *   id: "id",
+ *   attempt: "attempt",
+ *   lockedUntil: "locked_until",
+ *   payload: json<{ name: string }>("payload"),
+ * });
+ * const greetings = jobs.queue("greetings");
+ * const greet = greetings.subscribe({ lease: { seconds: 10 } }, ({ name }) => {
+ *   console.log(`Hello, ${name}`);
+ *   return ack();
+ * });
+ *
+ * const broker = new Broker(sqlite(":memory:")).createTables(jobs).include(greet);
+ * const app = new App({ name: "greeter", version: "0.1.0" }).withBroker(broker);
+ * await using running = await app.start();
+ * await app.publish(greetings, { name: "Ada" });
+ * ```
+ *
+ * @module
+ */
+
+export { App } from "./src/app.ts";
+export type { AppOptions, Hook, HookPoint, StartedApp } from "./src/app.ts";
+export { Broker } from "./src/broker.ts";
+export type {
+  BrokerOptions,
+  CheckedInbox,
+  CheckedSubscription,
+  FormRefusal,
+} from "./src/broker.ts";
+export { bytes } from "./src/bytes.ts";
+export { codec } from "./src/codec.ts";
+export type { BytesCodec, TextCodec } from "./src/codec.ts";
+export type { Delivery, DeliveryLog } from "./src/delivery.ts";
+export type { MessageId, PayloadStorage, TableDescription } from "./src/driver/dialect.ts";
+export type { Driver, QueryResult, Session, SqlRow, SqlValue } from "./src/driver/driver.ts";
+export type { Form } from "./src/driver/form.ts";
+export type { Duration, DurationLike } from "./src/duration.ts";
+export {
+  AlreadySettledError,
+  ClosedError,
+  DeclarationError,
+  DriverError,
+  HoldfastError,
+  LeaseLostError,
+  PayloadError,
+  PublishError,
+  SchemaError,
+  ShutdownError,
+} from "./src/errors.ts";
+export type { DriverErrorKind, SchemaProblem } from "./src/errors.ts";
+export { inbox } from "./src/inbox.ts";
+export type { AnyInbox, Inbox } from "./src/inbox.ts";
+export { json } from "./src/json.ts";
+export { ack, drop, retry } from "./src/outcome.ts";
+export type { Outcome } from "./src/outcome.ts";
+export type { Payload, Stored } from "./src/payload.ts";
+export type { Published } from "./src/publisher.ts";
+export type { AnyQueue, Queue } from "./src/queue.ts";
+export type {
+  AttemptOf,
+  CheckedRoles,
+  FormOf,
+  IdRole,
+  MessageIn,
+  MessageOut,
+  Roles,
+} from "./src/roles.ts";
+export type { ShutdownReport } from "./src/running_app.ts";
+export type { StandardIssue, StandardResult, StandardSchema } from "./src/standard_schema.ts";
+export { state } from "./src/state.ts";
+export type { StateKey, StateValue } from "./src/state.ts";
+export type {
+  AnySubscription,
+  CheckedOptions,
+  Handler,
+  SubscribeOptions,
+  Subscription,
+} from "./src/subscription.ts";
+export type { QueueReport } from "./src/subscription_loop.ts";
+export { text } from "./src/text.ts";

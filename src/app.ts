@@ -1,0 +1,173 @@
+import type { Broker } from "./broker.ts";
+import { type Duration, toMilliseconds } from "./duration.ts";
+import { ClosedError, DeclarationError } from "./errors.ts";
+import type { Published } from "./publisher.ts";
+import type { AnyQueue, Queue } from "./queue.ts";
+import { RunningApp, runningApps, type ShutdownReport } from "./running_app.ts";
+import { PRODUCTION } from "./runtime.ts";
+import { runUntilSignal } from "./run_until_signal.ts";
+import type { StateKey } from "./state.ts";
+
+/** What an app is called, and how long it takes to stop. */
+export interface AppOptions {
+  /** The service's name. */
+  readonly name: string;
+  /** The service's version. */
+  readonly version?: string;
+  /** How long handlers at work may finish when the app stops; default 44 s. */
+  readonly drain?: Duration;
+  /** How long a handler may take to settle after its signal has aborted; default 5 s. */
+  readonly abortTimeout?: Duration;
+}
+
+/** Something to be done at a point of the app's life. An error of a startup hook ends the start. */
+export type Hook = (app: App) => void | Promise<void>;
+
+/** The points of an app's life. */
+export type HookPoint = "onStartup" | "afterStartup" | "onShutdown" | "afterShutdown";
+
+/** A handle on an app that has started. */
+export interface StartedApp extends AsyncDisposable {
+  /** Resolves when the app has stopped; rejects if it stopped because a subscription broke down. */
+  readonly finished: Promise<void>;
+  /** Stops the app, see `App.stop`. */
+  stop(): Promise<ShutdownReport>;
+}
+
+/** A service: its brokers and its hooks, and the one path by which they start and stop. */
+export class App {
+  /** The service's name. */
+  readonly name: string;
+  /** The service's version. */
+  readonly version: string | undefined;
+  /** How long handlers may finish at stop, in milliseconds. */
+  readonly drain: number;
+  /** How long aborted handlers may settle, in milliseconds. */
+  readonly abortTimeout: number;
+  /** The brokers, in the order in which they are opened. */
+  readonly brokers: Broker[] = [];
+  /** The hooks of each point, in order. */
+  readonly hooks: Readonly<Record<HookPoint, Hook[]>> = {
+    onStartup: [],
+    afterStartup: [],
+    onShutdown: [],
+    afterShutdown: [],
+  };
+
+  /** @throws {DeclarationError} if an option is unknown, or the name is missing */
+  constructor(options: AppOptions) {
+    const unknown = Object.keys(options ?? {}).filter((name) => !OPTIONS.includes(name));
+    if (unknown.length > 0) {
+      throw new DeclarationError(
+        `Cannot make an app: ${unknown.join(", ")} is not an option; ` +
+          `options are ${OPTIONS.join(", ")}`,
+      );
+    }
+    if (typeof options?.name !== "string" || options.name === "") {
+      throw new DeclarationError(`Cannot make an app without a name: give new App({ name: "…" })`);
+    }
+    this.name = options.name;
+    this.version = options.version;
+    this.drain = toMilliseconds(options.drain ?? 44_000, "drain");
+    this.abortTimeout = toMilliseconds(options.abortTimeout ?? 5_000, "abortTimeout");
+  }
+
+  /** Adds a broker. `configure`, if given, is called with it at once. */
+  withBroker<B extends Broker>(broker: B, configure?: (broker: B) => void): this {
+    configure?.(broker);
+    this.brokers.push(broker);
+    return this;
+  }
+
+  /** Before anything is opened: make what handlers need, and `set` it. */
+  onStartup(hook: Hook): this {
+    return this.#addHook("onStartup", hook);
+  }
+
+  /** When everything runs. */
+  afterStartup(hook: Hook): this {
+    return this.#addHook("afterStartup", hook);
+  }
+
+  /** When the app has been asked to stop, while it is still connected. */
+  onShutdown(hook: Hook): this {
+    return this.#addHook("onShutdown", hook);
+  }
+
+  /** When everything is closed. */
+  afterShutdown(hook: Hook): this {
+    return this.#addHook("afterShutdown", hook);
+  }
+
+  /**
+   * Sets what a key stands for, for handlers of this run.
+   *
+   * @throws {ClosedError} if the app is not running
+   */
+  set<T>(key: StateKey<T>, value: T): void {
+    this.#running(`set state "${key.name}"`).states.set(key, value);
+  }
+
+  /**
+   * What a key stands for.
+   *
+   * @throws {DeclarationError} if it has not been set
+   */
+  get<T>(key: StateKey<T>): T {
+    return this.#running(`get state "${key.name}"`).states.get(key);
+  }
+
+  /**
+   * Publishes through the broker that creates the queue's table or subscribes to it.
+   *
+   * @throws {ClosedError} if the app is not running
+   * @throws {DeclarationError} if no broker does, or more than one
+   * @throws {PayloadError} if the message cannot be stored, before anything is written
+   * @throws {PublishError} if the database refuses it
+   */
+  async publish<In>(queue: Queue<In, unknown>, message: NoInfer<In>): Promise<Published> {
+    return await this.#running(`publish to queue "${queue.name}"`)
+      .publish(queue as AnyQueue, message);
+  }
+
+  /**
+   * Starts: startup hooks, brokers in order (connected, tables created and checked), subscriptions.
+   * What was opened is closed again if any of it fails.
+   *
+   * @throws {SchemaError} with every problem, if tables are not as described
+   * @throws {DriverError} if a database cannot be opened
+   * @throws {ClosedError} if the app is running already
+   */
+  start(): Promise<StartedApp> {
+    return RunningApp.start(this, { runtime: PRODUCTION, replaced: [] });
+  }
+
+  /**
+   * Stops, and resolves when nothing of the app is left: intake ends, handlers finish within
+   * `drain`, the others are aborted and settle within `abortTimeout`, databases are closed.
+   */
+  async stop(): Promise<ShutdownReport> {
+    return await this.#running("stop").stop();
+  }
+
+  /**
+   * Runs until SIGTERM or SIGINT, then stops. A second signal skips to the abort, a third exits.
+   * The exit code is 1 if a handler was aborted, else 0.
+   */
+  async run(): Promise<void> {
+    await runUntilSignal(await RunningApp.start(this, { runtime: PRODUCTION, replaced: [] }));
+  }
+
+  #addHook(point: HookPoint, hook: Hook): this {
+    this.hooks[point].push(hook);
+    return this;
+  }
+
+  #running(what: string): RunningApp {
+    const running = runningApps.get(this);
+    if (running !== undefined) return running;
+    throw new ClosedError(`Cannot ${what}: the app "${this.name}" is not running; start it first`);
+  }
+}
+
+const OPTIONS: readonly string[] = ["name", "version", "drain", "abortTimeout"];

@@ -1,0 +1,170 @@
+import type { Driver } from "./driver/driver.ts";
+import type { Form } from "./driver/form.ts";
+import type { Duration } from "./duration.ts";
+import { ClosedError, DeclarationError } from "./errors.ts";
+import type { AnyInbox, Inbox } from "./inbox.ts";
+import type { Published } from "./publisher.ts";
+import type { AnyQueue, Queue } from "./queue.ts";
+import { RunningBroker, runningBrokers } from "./running_broker.ts";
+import { PRODUCTION } from "./runtime.ts";
+import {
+  type AnySubscription,
+  checkLease,
+  checkPollInterval,
+  type Subscription,
+} from "./subscription.ts";
+
+/** Defaults for the subscriptions of a broker. */
+export interface BrokerOptions {
+  /** The lease of a subscription that gives none; default 30 s. */
+  readonly lease?: Duration;
+  /** The poll interval of a subscription that gives none; default 1 s. */
+  readonly pollInterval?: Duration;
+}
+
+/** An inbox, or the reason why this database cannot hold its rows in its form. */
+export type CheckedInbox<I, Name extends string, Forms extends Form> = I extends
+  Inbox<infer _In, infer _Out, infer F, infer _Attempt, infer Table>
+  ? [F] extends [Forms] ? I : FormRefusal<F, Name, Table>
+  : I;
+
+/** A subscription, or the reason why this database cannot hold its rows in its form. */
+export type CheckedSubscription<S, Name extends string, Forms extends Form> = S extends
+  Subscription<infer _Out, infer F, infer _Attempt, infer Table>
+  ? [F] extends [Forms] ? S : FormRefusal<F, Name, Table>
+  : S;
+
+/** Why a database cannot hold a table's rows in its form, and what to do. */
+export type FormRefusal<F extends Form, Name extends string, Table extends string> =
+  `${Name} has no ${F}s: give "${Table}" the role lockedUntil (lease form) or the option advisoryLock`;
+
+/**
+ * One database, the tables of it that are created, and the subscriptions that run on it. Nothing
+ * connects before the app starts, or `connect` is called.
+ *
+ * @typeParam Name the database's name
+ * @typeParam Forms the forms it can hold rows in
+ */
+export class Broker<Name extends string = string, Forms extends Form = Form> {
+  /** The database. */
+  readonly driver: Driver<Name, Forms>;
+  /** The tables to be created at start where they are absent. */
+  readonly tables: AnyInbox[] = [];
+  /** The subscriptions to run. */
+  readonly subscriptions: AnySubscription[] = [];
+  /** The default lease in milliseconds. */
+  readonly lease: number;
+  /** The default poll interval in milliseconds. */
+  readonly pollInterval: number;
+
+  /**
+   * @param driver the database, for example `sqlite("jobs.db")`
+   * @param options defaults for the subscriptions
+   */
+  constructor(driver: Driver<Name, Forms>, options: BrokerOptions = {}) {
+    const unknown = Object.keys(options).filter((name) => !OPTIONS.includes(name));
+    if (unknown.length > 0) {
+      throw new DeclarationError(
+        `Cannot make a broker: ${unknown.join(", ")} is not an option; ` +
+          `options are ${OPTIONS.join(", ")}`,
+      );
+    }
+    this.driver = driver;
+    this.lease = checkLease(options.lease, "the broker") ?? 30_000;
+    this.pollInterval = checkPollInterval(options.pollInterval, "the broker") ?? 1_000;
+  }
+
+  /** Declares tables that are created at start where they are absent. */
+  createTables<const I extends readonly AnyInbox[]>(
+    ...inboxes: { [K in keyof I]: CheckedInbox<I[K], Name, Forms> }
+  ): this {
+    for (const inbox of inboxes as readonly AnyInbox[]) {
+      this.#checkForm(inbox);
+      if (!this.tables.includes(inbox)) this.tables.push(inbox);
+    }
+    return this;
+  }
+
+  /** Declares subscriptions that run while the app does. */
+  include<const S extends readonly AnySubscription[]>(
+    ...subscriptions: { [K in keyof S]: CheckedSubscription<S[K], Name, Forms> }
+  ): this {
+    for (const subscription of subscriptions as readonly AnySubscription[]) {
+      this.#checkForm(subscription.queue.inbox);
+      this.#checkAlone(subscription.queue);
+      this.subscriptions.push(subscription);
+    }
+    return this;
+  }
+
+  /**
+   * Connects a broker that only publishes, outside any app. Close it with `close` or `await using`.
+   *
+   * @throws {SchemaError} if a table that it creates is not as described
+   */
+  async connect(): Promise<this> {
+    if (runningBrokers.has(this)) {
+      throw new ClosedError("Cannot connect this broker again: it is connected; close it first");
+    }
+    runningBrokers.set(this, await RunningBroker.open(this, NO_STATES, PRODUCTION));
+    return this;
+  }
+
+  /**
+   * Publishes a message: it is inserted and committed when the promise resolves, and subscriptions
+   * of its queue in this process are woken.
+   *
+   * @throws {ClosedError} if neither the app has started nor `connect` was called
+   * @throws {PayloadError} if the message cannot be stored, before anything is written
+   * @throws {PublishError} if the database refuses it
+   */
+  async publish<In>(queue: Queue<In, unknown>, message: NoInfer<In>): Promise<Published> {
+    const running = runningBrokers.get(this);
+    if (running !== undefined) return await running.publish(queue as AnyQueue, message);
+    throw new ClosedError(
+      `Cannot publish to queue "${queue.name}": its broker is not connected; ` +
+        `start its app, or use "await using broker = await new Broker(driver).connect()"`,
+    );
+  }
+
+  /** Closes what `connect` has opened. */
+  async close(): Promise<void> {
+    const running = runningBrokers.get(this);
+    runningBrokers.delete(this);
+    await running?.close();
+  }
+
+  /** Closes what `connect` has opened. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** What the types refuse is refused for plain JavaScript as well. */
+  #checkForm({ form, table }: { readonly form: Form; readonly table: string }): void {
+    const { name, forms } = this.driver;
+    if ((forms as readonly Form[]).includes(form)) return;
+    throw new DeclarationError(
+      `${name} has no ${form}s: give "${table}" the role lockedUntil (lease form) ` +
+        `or the option advisoryLock`,
+    );
+  }
+
+  /** Without groups two subscriptions of one table would take each other's rows. */
+  #checkAlone(queue: AnyQueue): void {
+    const other = this.subscriptions.find((each) => each.queue.inbox.table === queue.inbox.table);
+    if (other === undefined) return;
+    throw new DeclarationError(
+      `Cannot include queue "${queue.name}": queue "${other.queue.name}" of this broker takes the ` +
+        `rows of "${queue.inbox.table}" already; use one subscription for a table, with more workers`,
+    );
+  }
+}
+
+const OPTIONS: readonly string[] = ["lease", "pollInterval"];
+
+/** A broker outside any app runs no handlers. */
+const NO_STATES = {
+  get(): never {
+    throw new DeclarationError("Cannot get a state outside of an app");
+  },
+};

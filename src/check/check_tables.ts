@@ -1,0 +1,34 @@
+import type { TableFacts } from "../driver/dialect.ts";
+import type { Driver } from "../driver/driver.ts";
+import { SchemaError, type SchemaProblem } from "../errors.ts";
+import type { AnyInbox } from "../inbox.ts";
+import type { Pool } from "../pool.ts";
+
+/** A described table and the queue that needs it, if it is not only created. */
+export interface TableUse {
+  readonly inbox: AnyInbox;
+  readonly subscription: string | undefined;
+}
+
+/**
+ * What the database says about each table.
+ *
+ * @throws {SchemaError} with every problem of every table, if there is any
+ */
+export async function checkTables(
+  driver: Driver,
+  pool: Pool,
+  uses: readonly TableUse[],
+): Promise<ReadonlyMap<AnyInbox, TableFacts>> {
+  const checked = new Map<AnyInbox, TableFacts>();
+  const problems: SchemaProblem[] = [];
+  for (const { inbox, subscription } of uses) {
+    const { inspect, facts } = driver.dialect;
+    const rows = await pool.query(inspect(inbox.description), undefined);
+    const found = facts(inbox.description, rows);
+    checked.set(inbox, found);
+    problems.push(...found.problems.map((problem) => ({ ...problem, subscription })));
+  }
+  if (problems.length > 0) throw new SchemaError(problems);
+  return checked;
+}

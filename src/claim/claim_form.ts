@@ -1,0 +1,43 @@
+import type { MessageId } from "../driver/dialect.ts";
+import type { SqlValue } from "../driver/driver.ts";
+
+/** What a settle does to the row. */
+export type Settlement =
+  /** Deletes it. */
+  | { readonly kind: "remove" }
+  /** Makes it claimable now, its attempt spent. */
+  | { readonly kind: "free" }
+  /** Makes it claimable after `delay` milliseconds, its attempt spent. */
+  | { readonly kind: "delay"; readonly delay: number };
+
+/** One claimed row, held until it is settled, released or lost. */
+export interface Claim {
+  readonly id: MessageId;
+  /** The number of the delivery, where the table counts attempts. */
+  readonly attempt: number | undefined;
+  /** The payload as stored. */
+  readonly payload: SqlValue;
+  /** Aborts when the row is lost, or when `abort` is called. */
+  readonly signal: AbortSignal;
+  /** Whether the row is still held. */
+  readonly held: boolean;
+  /** Asks the handler to stop. The row stays held. */
+  abort(reason: Error): void;
+  /**
+   * Carries the settlement out.
+   *
+   * @throws {LeaseLostError} if the row is no longer held; nothing was changed
+   * @throws {AlreadySettledError} if it was settled before
+   */
+  settle(settlement: Settlement): Promise<void>;
+  /** Gives back a row that no handler has seen: claimable again, its attempt not spent. */
+  release(): Promise<void>;
+}
+
+/** How rows are claimed and held: written once for each form, for all databases. */
+export interface ClaimForm {
+  /** Claims up to `limit` rows, in claim order. */
+  claim(limit: number): Promise<readonly Claim[]>;
+  /** Stops what keeps claims alive. Rows still held come back as the form says. */
+  close(): Promise<void>;
+}

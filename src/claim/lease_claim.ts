@@ -1,0 +1,164 @@
+import { backoff } from "../backoff.ts";
+import { now, sleep } from "../clock.ts";
+import type { ClaimedRow, LeaseToken, MessageId } from "../driver/dialect.ts";
+import type { SqlValue } from "../driver/driver.ts";
+import { AlreadySettledError, DriverError, LeaseLostError } from "../errors.ts";
+import type { Claim, Settlement } from "./claim_form.ts";
+
+/** What ends a claim: a settlement, or giving a row back that no handler has seen. */
+export type LeaseEnding = Settlement | { readonly kind: "release" };
+
+/** What a lease claim asks of its form. */
+export interface LeaseWriter {
+  /** The queue's name, for messages. */
+  readonly queue: string;
+  /** Writes an ending under the token's guard; resolves to whether the row was changed. */
+  write(token: LeaseToken, ending: LeaseEnding): Promise<boolean>;
+  /** Nothing of this claim is to be renewed any more. */
+  forget(claim: LeaseClaim): void;
+}
+
+/** A row held by an expiry that is written in it. A keeper renews it while it is held. */
+export class LeaseClaim implements Claim {
+  readonly id: MessageId;
+  readonly attempt: number | undefined;
+  readonly payload: SqlValue;
+  readonly #row: ClaimedRow;
+  readonly #writer: LeaseWriter;
+  readonly #abort = new AbortController();
+  #state: "held" | "settling" | "settled" | "lost" = "held";
+  #lostBy: LeaseLostError | undefined;
+  #expiry: number;
+  #latestExpiry: number;
+
+  constructor(row: ClaimedRow, writer: LeaseWriter) {
+    this.id = row.id;
+    // The claim has counted the delivery that it begins.
+    this.attempt = row.attempt === undefined ? undefined : row.attempt - 1;
+    this.payload = row.payload;
+    this.#row = row;
+    this.#writer = writer;
+    this.#expiry = row.expiry;
+    this.#latestExpiry = row.expiry;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get held(): boolean {
+    return this.#state === "held";
+  }
+
+  /** When the lease ends, as far as is certain, in milliseconds since 1970. */
+  get expiry(): number {
+    return this.#expiry;
+  }
+
+  /** What proves that this claim still owns its row. */
+  get token(): LeaseToken {
+    return {
+      id: this.id,
+      attempt: this.#row.attempt,
+      expiry: this.#expiry,
+      latestExpiry: this.#latestExpiry,
+    };
+  }
+
+  /** A renewal to this expiry is on its way: from now on it may be what the row holds. */
+  renewing(expiry: number): void {
+    this.#latestExpiry = Math.max(this.#latestExpiry, expiry);
+  }
+
+  /** The row is known to hold this expiry. */
+  renewed(expiry: number): void {
+    this.#expiry = expiry;
+  }
+
+  /** The row is no longer this claim's. A claim that is settling or settled knows better. */
+  lose(reason: string, cause?: unknown): void {
+    if (this.#state !== "held") return;
+    this.#lose(this.#lost(reason, cause));
+  }
+
+  abort(reason: Error): void {
+    this.#abort.abort(reason);
+  }
+
+  async settle(settlement: Settlement): Promise<void> {
+    this.#beginEnding();
+    await this.#end(settlement);
+  }
+
+  async release(): Promise<void> {
+    if (this.#state !== "held") return;
+    this.#state = "settling";
+    try {
+      // Not repeated if its result is unknown: the repeat could free the row of another holder.
+      await this.#writer.write(this.token, { kind: "release" });
+    } finally {
+      this.#state = "settled";
+      this.#writer.forget(this);
+    }
+  }
+
+  #beginEnding(): void {
+    if (this.#lostBy !== undefined) throw this.#lostBy;
+    if (this.#state !== "held") {
+      throw new AlreadySettledError(
+        `Cannot settle message ${this.id} of queue "${this.#writer.queue}" again: ` +
+          `it is ${this.#state}; settle each delivery once`,
+      );
+    }
+    this.#state = "settling";
+  }
+
+  /** Tries until the database answers or the lease ends. */
+  async #end(settlement: Settlement): Promise<void> {
+    for (let tries = 1;; tries++) {
+      try {
+        if (await this.#writer.write(this.token, settlement)) return this.#settled();
+        return this.#fail(this.#lost("its row is gone or another claim holds it"));
+      } catch (error) {
+        if (!mayPass(error)) return this.#fail(error);
+        if (now() >= this.#expiry) {
+          return this.#fail(this.#lost("its lease ended before the database answered", error));
+        }
+      }
+      await sleep(backoff(tries, BETWEEN_SETTLES));
+    }
+  }
+
+  #settled(): void {
+    this.#state = "settled";
+    this.#writer.forget(this);
+  }
+
+  #fail(error: unknown): never {
+    if (error instanceof LeaseLostError) this.#lose(error);
+    this.#writer.forget(this);
+    throw error;
+  }
+
+  #lose(error: LeaseLostError): void {
+    this.#state = "lost";
+    this.#lostBy = error;
+    this.#writer.forget(this);
+    this.#abort.abort(error);
+  }
+
+  #lost(reason: string, cause?: unknown): LeaseLostError {
+    const attempt = this.attempt === undefined ? "" : ` (attempt ${this.attempt})`;
+    return new LeaseLostError(
+      `Cannot settle message ${this.id}${attempt} of queue "${this.#writer.queue}": ${reason}; ` +
+        `nothing was changed, and the message is delivered again unless that holder settles it`,
+      { cause },
+    );
+  }
+}
+
+function mayPass(error: unknown): boolean {
+  return error instanceof DriverError && ["conflict", "disconnected"].includes(error.kind);
+}
+
+const BETWEEN_SETTLES = { first: 50, cap: 1_000 };

@@ -1,0 +1,162 @@
+import { after, now, type Timer } from "../clock.ts";
+import { expiryOf, type LeaseStatements } from "../driver/dialect.ts";
+import { logOf } from "../log.ts";
+import type { Pool } from "../pool.ts";
+import type { Runtime } from "../runtime.ts";
+import type { LeaseClaim } from "./lease_claim.ts";
+
+/** What a keeper works with. */
+export interface LeaseKeeperOptions {
+  readonly queue: string;
+  readonly pool: Pool;
+  readonly statements: LeaseStatements;
+  readonly leaseSeconds: number;
+  /** Whether the table counts attempts, and a token so tells its holder from any later one. */
+  readonly countsAttempts: boolean;
+  readonly runtime: Runtime;
+}
+
+/**
+ * Renews all leases of a subscription together, every half lease, for as long as any is held. A
+ * lease that could not be renewed before it ended is lost, and so is one whose row another claim
+ * has taken.
+ */
+export class LeaseKeeper {
+  readonly #options: LeaseKeeperOptions;
+  readonly #held = new Set<LeaseClaim>();
+  #timer: Timer | undefined;
+  #failing = false;
+  #closed = false;
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Renews this claim's lease from now on. */
+  keep(claim: LeaseClaim): void {
+    this.#held.add(claim);
+    if (this.#timer === undefined) this.#arm(this.#halfLease);
+  }
+
+  /** Renews it no more. */
+  forget(claim: LeaseClaim): void {
+    this.#held.delete(claim);
+    if (this.#held.size === 0) this.#disarm();
+  }
+
+  /** Renews nothing any more; the leases end by themselves. */
+  close(): void {
+    this.#closed = true;
+    this.#held.clear();
+    this.#disarm();
+  }
+
+  get #halfLease(): number {
+    return this.#options.leaseSeconds * 500;
+  }
+
+  #arm(ms: number): void {
+    this.#timer = after(ms, () => void this.#tick());
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  async #tick(): Promise<void> {
+    const renewed = await this.#renew();
+    this.#disarm();
+    if (!this.#closed && this.#held.size > 0) {
+      this.#arm(renewed ? this.#halfLease : this.#untilNextTry());
+    }
+  }
+
+  /** Whether the database answered. */
+  async #renew(): Promise<boolean> {
+    this.#loseWhatCannotBeTold();
+    const claims = [...this.#held].filter((claim) => claim.held);
+    if (claims.length === 0) return true;
+    try {
+      if (this.#options.runtime.renewalsPaused) throw new Error("Renewals are paused by the test");
+      await this.#write(claims);
+      this.#answered();
+      return true;
+    } catch (error) {
+      this.#unanswered(error, claims);
+      return false;
+    }
+  }
+
+  /**
+   * An ended lease may be renewed as long as nobody has claimed its row. Without attempts that
+   * cannot be known for sure: a claim made in this very second has written the same expiry.
+   */
+  #loseWhatCannotBeTold(): void {
+    if (this.#options.countsAttempts) return;
+    for (const claim of this.#held) {
+      if (claim.expiry <= now()) this.#lose(claim, "its lease ended before it was renewed");
+    }
+  }
+
+  async #write(claims: readonly LeaseClaim[]): Promise<void> {
+    const { pool, statements, leaseSeconds, queue, runtime } = this.#options;
+    const times = { now: now(), leaseSeconds };
+    const expiry = expiryOf(times);
+    for (const claim of claims) claim.renewing(expiry);
+    const results = await pool.transaction((transaction) =>
+      transaction.queryEach(
+        statements.renew,
+        claims.map((claim) => ({ ...claim.token, ...times })),
+      )
+    );
+    const renewed = claims.filter((_, index) => results[index]!.length > 0);
+    for (const claim of renewed) claim.renewed(expiry);
+    runtime.observe({ type: "renewed", queue, ids: renewed.map(({ id }) => id) });
+    for (const claim of claims) {
+      if (!renewed.includes(claim)) this.#lose(claim, "another claim holds its row");
+    }
+  }
+
+  #answered(): void {
+    if (this.#failing) LOG.info("Leases of {queue} are renewed again", this.#place);
+    this.#failing = false;
+  }
+
+  #unanswered(error: unknown, claims: readonly LeaseClaim[]): void {
+    if (!this.#failing) {
+      LOG.warn("Leases of {queue} cannot be renewed: {error}", { ...this.#place, error });
+    }
+    this.#failing = true;
+    for (const claim of claims) {
+      if (claim.expiry <= now()) {
+        this.#lose(claim, "its lease ended before it could be renewed", error);
+      }
+    }
+  }
+
+  #lose(claim: LeaseClaim, reason: string, cause?: unknown): void {
+    if (!claim.held) return;
+    const { queue, runtime } = this.#options;
+    LOG.warn("Lease of message {id} of {queue} is lost: {reason}", {
+      ...this.#place,
+      id: claim.id,
+      reason,
+    });
+    runtime.observe({ type: "lost", queue, id: claim.id });
+    claim.lose(reason, cause);
+  }
+
+  /** Soon again, and at the latest when the first of the leases ends. */
+  #untilNextTry(): number {
+    const firstEnd = Math.min(...[...this.#held].map(({ expiry }) => expiry));
+    return Math.max(1, Math.min(this.#halfLease, LONGEST_RETRY, firstEnd - now()));
+  }
+
+  get #place(): { readonly queue: string } {
+    return { queue: this.#options.queue };
+  }
+}
+
+const LOG = logOf("lease");
+const LONGEST_RETRY = 1_000;

@@ -1,0 +1,54 @@
+import type { DriverErrorKind } from "../errors.ts";
+import type { Dialect } from "./dialect.ts";
+import type { Form } from "./form.ts";
+
+/** A value that crosses a driver. Integers come back as `bigint`, never rounded. */
+export type SqlValue = null | string | number | bigint | Uint8Array;
+
+/** A row by column name. */
+export type SqlRow = Readonly<Record<string, SqlValue>>;
+
+/** What a statement gave back. */
+export interface QueryResult {
+  /** The rows, in the database's order. */
+  readonly rows: readonly SqlRow[];
+  /** How many rows the statement wrote; 0 for one that returns rows. */
+  readonly changes: number;
+}
+
+/** One connection to a database for as long as it is held. All calls are I/O and nothing else. */
+export interface Session {
+  /** Runs one statement. */
+  query(text: string, params?: readonly SqlValue[]): Promise<QueryResult>;
+  /** Runs one statement once for each set of parameters, in order. */
+  queryEach(
+    text: string,
+    paramSets: readonly (readonly SqlValue[])[],
+  ): Promise<readonly QueryResult[]>;
+  /** Opens a transaction that may write. */
+  begin(): Promise<void>;
+  /** Commits the open transaction. */
+  commit(): Promise<void>;
+  /** Rolls the open transaction back. */
+  rollback(): Promise<void>;
+  /** Gives the connection back; an open transaction is rolled back. */
+  release(): Promise<void>;
+}
+
+/** A database as Holdfast reaches it: its name, the forms it can hold rows in, its sessions. */
+export interface Driver<Name extends string = string, Forms extends Form = Form> {
+  /** The database's name as it stands in messages: `SQLite`. */
+  readonly name: Name;
+  /** The forms this database can hold rows in. */
+  readonly forms: readonly Forms[];
+  /** How statements are written for this database. */
+  readonly dialect: Dialect;
+  /** Opens the database. May be called again after `close`. */
+  open(): Promise<void>;
+  /** Takes a session; give it back with `release`. */
+  session(): Promise<Session>;
+  /** What an error thrown by a session means. */
+  classify(error: unknown): DriverErrorKind;
+  /** Closes every connection that the driver opened. */
+  close(): Promise<void>;
+}

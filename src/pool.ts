@@ -1,0 +1,84 @@
+import { inRealTime } from "./clock.ts";
+import type { Driver, Session, SqlRow } from "./driver/driver.ts";
+import { bind, type Statement } from "./driver/statement.ts";
+
+/** The statements of one transaction. */
+export interface Transaction {
+  /** Runs a statement and returns its rows. */
+  query<Values>(statement: Statement<Values>, values: Values): Promise<readonly SqlRow[]>;
+  /** Runs a statement once for each set of values; one list of rows for each. */
+  queryEach<Values>(
+    statement: Statement<Values>,
+    valueSets: readonly Values[],
+  ): Promise<readonly (readonly SqlRow[])[]>;
+}
+
+/** A driver's sessions as the core uses them: every call is I/O, and passes in real time. */
+export class Pool {
+  readonly #driver: Driver;
+
+  constructor(driver: Driver) {
+    this.#driver = driver;
+  }
+
+  /** Opens the database. */
+  open(): Promise<void> {
+    return inRealTime(() => this.#driver.open());
+  }
+
+  /** Closes the database. */
+  close(): Promise<void> {
+    return inRealTime(() => this.#driver.close());
+  }
+
+  /** Runs one statement on a session of its own. */
+  async query<Values>(
+    statement: Statement<Values>,
+    values: Values,
+  ): Promise<readonly SqlRow[]> {
+    const session = await inRealTime(() => this.#driver.session());
+    try {
+      return await new SessionTransaction(session).query(statement, values);
+    } finally {
+      await inRealTime(() => session.release());
+    }
+  }
+
+  /** Runs `work` in a transaction that is committed when it resolves, else rolled back. */
+  async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const session = await inRealTime(() => this.#driver.session());
+    try {
+      await inRealTime(() => session.begin());
+      const result = await work(new SessionTransaction(session));
+      await inRealTime(() => session.commit());
+      return result;
+    } finally {
+      await inRealTime(() => session.release());
+    }
+  }
+}
+
+class SessionTransaction implements Transaction {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  async query<Values>(
+    statement: Statement<Values>,
+    values: Values,
+  ): Promise<readonly SqlRow[]> {
+    const params = bind(statement, values);
+    return (await inRealTime(() => this.#session.query(statement.text, params))).rows;
+  }
+
+  async queryEach<Values>(
+    statement: Statement<Values>,
+    valueSets: readonly Values[],
+  ): Promise<readonly (readonly SqlRow[])[]> {
+    const paramSets = valueSets.map((values) => bind(statement, values));
+    const results = await inRealTime(() => this.#session.queryEach(statement.text, paramSets));
+    return results.map(({ rows }) => rows);
+  }
+}

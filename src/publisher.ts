@@ -1,0 +1,87 @@
+import type { MessageId, TableFacts } from "./driver/dialect.ts";
+import type { NewRow } from "./driver/dialect.ts";
+import type { Driver, SqlRow } from "./driver/driver.ts";
+import type { Statement } from "./driver/statement.ts";
+import { encodePayload } from "./encode_payload.ts";
+import { PublishError, SchemaError } from "./errors.ts";
+import type { AnyInbox } from "./inbox.ts";
+import type { Pool } from "./pool.ts";
+import type { AnyQueue } from "./queue.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** What a publish gives back. */
+export interface Published {
+  /** The id of the message's row: integers are `bigint`, all else is text. */
+  readonly id: MessageId;
+  /** Whether a row was inserted. */
+  readonly inserted: boolean;
+}
+
+/** Inserts messages, and wakes whoever waits for them once they are committed. */
+export class Publisher {
+  readonly #driver: Driver;
+  readonly #pool: Pool;
+  readonly #runtime: Runtime;
+  readonly #wake: (queue: AnyQueue) => void;
+  readonly #statements = new Map<AnyInbox, Promise<Statement<NewRow>>>();
+
+  constructor(driver: Driver, pool: Pool, runtime: Runtime, wake: (queue: AnyQueue) => void) {
+    this.#driver = driver;
+    this.#pool = pool;
+    this.#runtime = runtime;
+    this.#wake = wake;
+  }
+
+  /** A table that has been checked already need not be looked at again. */
+  know(inbox: AnyInbox, facts: TableFacts): void {
+    this.#statements.set(
+      inbox,
+      Promise.resolve(this.#driver.dialect.publish(inbox.description, facts)),
+    );
+  }
+
+  async publish(queue: AnyQueue, message: unknown): Promise<Published> {
+    const { inbox, name } = queue;
+    const payload = await encodePayload(queue, message);
+    const id = inbox.generateId?.();
+    const row = await this.#insert(queue, { id, payload });
+    const published = { id: readId(row), inserted: true };
+    this.#runtime.observe({ type: "published", queue: name, id: published.id, message });
+    this.#wake(queue);
+    return published;
+  }
+
+  async #insert(queue: AnyQueue, row: NewRow): Promise<SqlRow> {
+    try {
+      const statement = await this.#statementOf(queue.inbox);
+      return (await this.#pool.query(statement, row))[0]!;
+    } catch (cause) {
+      if (cause instanceof SchemaError) throw cause;
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new PublishError(
+        `Cannot publish to queue "${queue.name}" (table "${queue.inbox.table}"): ${reason}`,
+        { cause },
+      );
+    }
+  }
+
+  #statementOf(inbox: AnyInbox): Promise<Statement<NewRow>> {
+    const known = this.#statements.get(inbox) ?? this.#buildStatement(inbox);
+    this.#statements.set(inbox, known);
+    known.catch(() => this.#statements.delete(inbox));
+    return known;
+  }
+
+  async #buildStatement({ description }: AnyInbox): Promise<Statement<NewRow>> {
+    const { dialect } = this.#driver;
+    const rows = await this.#pool.query(dialect.inspect(description), undefined);
+    const facts = dialect.facts(description, rows);
+    if (facts.problems.length > 0) throw new SchemaError(facts.problems);
+    return dialect.publish(description, facts);
+  }
+}
+
+function readId(row: SqlRow): MessageId {
+  const { id } = row;
+  return typeof id === "string" ? id : BigInt(id as bigint | number);
+}

@@ -1,0 +1,121 @@
+import { AFTER_FAILURE, backoff } from "./backoff.ts";
+import type { Claim, Settlement } from "./claim/claim_form.ts";
+import { inDelivery, now } from "./clock.ts";
+import { decodePayload } from "./decode_payload.ts";
+import { DeliveryInWork, type States } from "./delivery_in_work.ts";
+import { AlreadySettledError, LeaseLostError, ShutdownError } from "./errors.ts";
+import { logOf } from "./log.ts";
+import { isOutcome, type Outcome, retry } from "./outcome.ts";
+import type { DeliveryRecord, Runtime } from "./runtime.ts";
+import { settlementOf } from "./settlement.ts";
+import type { AnySubscription, Handler } from "./subscription.ts";
+
+/** What was decided about a message, and what that does to its row. */
+interface Decision {
+  readonly outcome: Outcome;
+  /** `undefined` where the handler has settled its message itself. */
+  readonly settlement: Settlement | undefined;
+  readonly error?: unknown;
+}
+
+/** Decodes a claimed message, hands it to its handler, and settles it. Never rejects. */
+export async function runDelivery(
+  claim: Claim,
+  subscription: AnySubscription,
+  states: States,
+  runtime: Runtime,
+): Promise<DeliveryRecord> {
+  const queue = subscription.queue.name;
+  const record = startRecord(claim, subscription);
+  runtime.observe({ type: "started", delivery: record });
+  const decision = await inDelivery(`message ${claim.id} of queue "${queue}"`, async () => {
+    const delivery = new DeliveryInWork(queue, claim, states);
+    return await decide(delivery, claim, subscription, record);
+  });
+  record.outcome = decision.outcome;
+  record.error = decision.error;
+  await settle(claim, decision, record);
+  record.endedAt = now();
+  runtime.observe({ type: "settled", delivery: record });
+  return record;
+}
+
+function startRecord(claim: Claim, subscription: AnySubscription): DeliveryRecord {
+  return {
+    subscription,
+    queue: subscription.queue.name,
+    id: claim.id,
+    attempt: claim.attempt,
+    startedAt: now(),
+    message: undefined,
+    outcome: undefined,
+    error: undefined,
+    settled: false,
+    endedAt: undefined,
+  };
+}
+
+async function decide(
+  delivery: DeliveryInWork,
+  claim: Claim,
+  subscription: AnySubscription,
+  record: DeliveryRecord,
+): Promise<Decision> {
+  try {
+    record.message = await decodePayload(claim, subscription);
+    const handle = subscription.handle as Handler<unknown>;
+    return afterReturn(await handle(record.message, delivery), delivery);
+  } catch (error) {
+    return afterError(error, delivery);
+  }
+}
+
+function afterReturn(returned: unknown, delivery: DeliveryInWork): Decision {
+  const { settledAs } = delivery;
+  if (settledAs !== undefined) {
+    if (returned === undefined) return { outcome: settledAs, settlement: undefined };
+    throw new AlreadySettledError(
+      `The handler of queue "${delivery.queue}" settled message ${delivery.id} and then returned ` +
+        `an outcome; return nothing after delivery.settle()`,
+    );
+  }
+  if (returned === undefined) return { outcome: { kind: "ack" }, settlement: { kind: "remove" } };
+  if (isOutcome(returned)) return { outcome: returned, settlement: settlementOf(returned) };
+  throw new TypeError(
+    `The handler of queue "${delivery.queue}" returned ${typeof returned} for message ` +
+      `${delivery.id}; return ack(), retry(), drop() or nothing`,
+  );
+}
+
+/** A failure is delivered again after a growing delay, but one made by a shutdown at once. */
+function afterError(error: unknown, delivery: DeliveryInWork): Decision {
+  if (delivery.settledAs !== undefined) {
+    return { outcome: delivery.settledAs, settlement: undefined, error };
+  }
+  const settlement: Settlement = delivery.signal.reason instanceof ShutdownError
+    ? { kind: "free" }
+    : { kind: "delay", delay: backoff(delivery.attempt ?? 1, AFTER_FAILURE) };
+  return { outcome: retry(), settlement, error };
+}
+
+async function settle(claim: Claim, decision: Decision, record: DeliveryRecord): Promise<void> {
+  // What an aborted handler throws says nothing new.
+  if (decision.error !== undefined && !claim.signal.aborted) log(record, decision.error, "failed");
+  try {
+    if (decision.settlement !== undefined) await claim.settle(decision.settlement);
+    record.settled = true;
+  } catch (error) {
+    record.error = error;
+    log(record, error, "was not settled");
+  }
+}
+
+function log(record: DeliveryRecord, error: unknown, what: string): void {
+  const { queue, id, attempt } = record;
+  const values = { queue, id, attempt, what, error };
+  const message = "Delivery of message {id} of {queue} {what}: {error}";
+  if (error instanceof LeaseLostError) LOG.warn(message, values);
+  else LOG.error(message, values);
+}
+
+const LOG = logOf("delivery");

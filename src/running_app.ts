@@ -1,0 +1,195 @@
+import type { App, HookPoint, StartedApp } from "./app.ts";
+import { AppStates } from "./app_states.ts";
+import { inRealTime, now, sleep } from "./clock.ts";
+import { ClosedError, DeclarationError, ShutdownError } from "./errors.ts";
+import { logOf } from "./log.ts";
+import type { Published } from "./publisher.ts";
+import type { AnyQueue } from "./queue.ts";
+import { RunningBroker, runningBrokers } from "./running_broker.ts";
+import type { Runtime } from "./runtime.ts";
+import type { StateValue } from "./state.ts";
+import type { QueueReport, SubscriptionLoop } from "./subscription_loop.ts";
+
+/** How an app stopped. */
+export interface ShutdownReport {
+  /** How the deliveries of each queue ended. */
+  readonly queues: readonly QueueReport[];
+  /** How long it took, in milliseconds. */
+  readonly duration: number;
+}
+
+/** In what an app is started. */
+export interface StartOptions {
+  readonly runtime: Runtime;
+  /** States that stand in place of what hooks set. */
+  readonly replaced: readonly StateValue[];
+}
+
+/** An app that has started, until it has stopped. */
+export class RunningApp implements StartedApp {
+  readonly finished: Promise<void>;
+  readonly states: AppStates;
+  readonly #app: App;
+  readonly #runtime: Runtime;
+  readonly #hurry = new AbortController();
+  readonly #finish = Promise.withResolvers<void>();
+  #brokers: RunningBroker[] = [];
+  #stopping: Promise<ShutdownReport> | undefined;
+  #broken: { readonly error: unknown } | undefined;
+
+  /** Starts an app. What was opened is closed again if any of it fails. */
+  static async start(app: App, options: StartOptions): Promise<RunningApp> {
+    if (runningApps.has(app)) {
+      throw new ClosedError(
+        `Cannot start the app "${app.name}" again: it is running; stop it first`,
+      );
+    }
+    const running = new RunningApp(app, options);
+    runningApps.set(app, running);
+    try {
+      await running.#start();
+      return running;
+    } catch (error) {
+      await running.#closeBrokers();
+      throw error;
+    }
+  }
+
+  private constructor(app: App, { runtime, replaced }: StartOptions) {
+    this.#app = app;
+    this.#runtime = runtime;
+    this.states = new AppStates(replaced);
+    this.finished = this.#finish.promise;
+    // Nobody need listen: run() does, a host may.
+    this.finished.catch(() => {});
+  }
+
+  /** Publishes through the one broker that serves the queue. */
+  publish(queue: AnyQueue, message: unknown): Promise<Published> {
+    const serving = this.#brokers.filter((broker) => broker.serves(queue));
+    if (serving.length === 1) return serving[0]!.publish(queue, message);
+    throw new DeclarationError(
+      `Cannot publish to queue "${queue.name}": ${serving.length} brokers of the app ` +
+        `"${this.#app.name}" create or subscribe to "${queue.inbox.table}"; ` +
+        (serving.length === 0
+          ? `add broker.createTables(…) or broker.include(…) for it`
+          : `publish through one of them: broker.publish(…)`),
+    );
+  }
+
+  stop(): Promise<ShutdownReport> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  /** Waits for handlers no longer: aborts those at work at once. */
+  hurry(): void {
+    this.#hurry.abort();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  get #loops(): readonly SubscriptionLoop[] {
+    return this.#brokers.flatMap(({ loops }) => loops);
+  }
+
+  async #start(): Promise<void> {
+    await this.#runHooks("onStartup");
+    for (const broker of this.#app.brokers) {
+      const running = await RunningBroker.open(broker, this.states, this.#runtime);
+      this.#brokers.push(running);
+      runningBrokers.set(broker, running);
+    }
+    for (const loop of this.#loops) loop.start((error) => this.#breakDown(error));
+    await this.#runHooks("afterStartup");
+    LOG.info("App {name} is running", { name: this.#app.name });
+  }
+
+  /** A loop that ends by an error of its own takes the app down, so that it is noticed. */
+  #breakDown(error: unknown): void {
+    LOG.fatal("App {name} stops, a subscription broke down: {error}", {
+      name: this.#app.name,
+      error,
+    });
+    this.#broken ??= { error };
+    void this.stop();
+  }
+
+  async #stop(): Promise<ShutdownReport> {
+    const start = now();
+    LOG.info("App {name} is stopping", { name: this.#app.name });
+    await this.#runShutdownHooks("onShutdown");
+    await Promise.all(this.#loops.map((loop) => loop.stopIntake()));
+    await this.#finishHandlers();
+    const queues = this.#loops.map(({ report }) => report);
+    await this.#closeBrokers();
+    await this.#runShutdownHooks("afterShutdown");
+    const report = { queues, duration: now() - start };
+    LOG.info("App {name} has stopped: {report}", { name: this.#app.name, report });
+    if (this.#broken === undefined) this.#finish.resolve();
+    else this.#finish.reject(this.#broken.error);
+    return report;
+  }
+
+  /** Drain, then abort, then free what is left. Leases are renewed all the while. */
+  async #finishHandlers(): Promise<void> {
+    const { drain, abortTimeout } = this.#app;
+    if (await this.#idleWithin(drain, this.#hurry.signal)) return;
+    const reason = new ShutdownError(
+      `The app "${this.#app.name}" is stopping and its handlers may not go on; ` +
+        `heed delivery.signal, or give the app a longer drain than ${drain} ms`,
+    );
+    for (const loop of this.#loops) loop.abort(reason);
+    if (await this.#idleWithin(abortTimeout)) return;
+    await Promise.all(this.#loops.map((loop) => loop.abandon()));
+  }
+
+  /** Whether all handlers have ended by then. */
+  async #idleWithin(ms: number, hurry?: AbortSignal): Promise<boolean> {
+    const ended = new AbortController();
+    const signal = AbortSignal.any([ended.signal, ...(hurry === undefined ? [] : [hurry])]);
+    let idle = false;
+    const allIdle = Promise.all(this.#loops.map((loop) => loop.idle())).then(() => {
+      idle = true;
+      ended.abort();
+    });
+    await Promise.race([allIdle, sleep(ms, signal)]);
+    return idle;
+  }
+
+  async #closeBrokers(): Promise<void> {
+    for (const loop of this.#loops) await loop.close();
+    for (const broker of this.#app.brokers) runningBrokers.delete(broker);
+    for (const broker of this.#brokers.toReversed()) await broker.close();
+    this.#brokers = [];
+    runningApps.delete(this.#app);
+  }
+
+  async #runHooks(point: HookPoint): Promise<void> {
+    for (const hook of this.#app.hooks[point]) {
+      await inRealTime(async () => await hook(this.#app));
+    }
+  }
+
+  /** A hook that fails is logged, and the shutdown goes on. */
+  async #runShutdownHooks(point: "onShutdown" | "afterShutdown"): Promise<void> {
+    for (const hook of this.#app.hooks[point]) {
+      try {
+        await inRealTime(async () => await hook(this.#app));
+      } catch (error) {
+        LOG.error("A hook of {point} of app {name} failed: {error}", {
+          point,
+          name: this.#app.name,
+          error,
+        });
+      }
+    }
+  }
+}
+
+/** The running side of each app that has started. */
+export const runningApps: WeakMap<App, RunningApp> = new WeakMap();
+
+const LOG = logOf("app");

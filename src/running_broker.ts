@@ -1,0 +1,117 @@
+import type { Broker } from "./broker.ts";
+import { checkTables, type TableUse } from "./check/check_tables.ts";
+import { createTables } from "./check/create_tables.ts";
+import type { States } from "./delivery_in_work.ts";
+import type { TableFacts } from "./driver/dialect.ts";
+import type { Driver } from "./driver/driver.ts";
+import type { AnyInbox } from "./inbox.ts";
+import { LeaseForm } from "./claim/lease.ts";
+import { Pool } from "./pool.ts";
+import { type Published, Publisher } from "./publisher.ts";
+import type { AnyQueue } from "./queue.ts";
+import type { Runtime } from "./runtime.ts";
+import { SubscriptionLoop } from "./subscription_loop.ts";
+import type { AnySubscription } from "./subscription.ts";
+
+/** What of a broker a running one is made from. */
+type Declaration =
+  & Pick<
+    Broker,
+    "tables" | "subscriptions" | "lease" | "pollInterval"
+  >
+  & { readonly driver: Driver };
+
+/** A broker whose database is open: its tables are checked, its subscriptions ready to run. */
+export class RunningBroker {
+  readonly loops: readonly SubscriptionLoop[];
+  readonly #declaration: Declaration;
+  readonly #pool: Pool;
+  readonly #publisher: Publisher;
+
+  /** Opens the database, creates and checks its tables. What it had opened is closed if it fails. */
+  static async open(
+    broker: Declaration,
+    states: States,
+    runtime: Runtime,
+  ): Promise<RunningBroker> {
+    const pool = new Pool(broker.driver);
+    await pool.open();
+    try {
+      await createTables(broker.driver, pool, broker.tables);
+      const facts = await checkTables(broker.driver, pool, usesOf(broker));
+      return new RunningBroker(broker, pool, facts, states, runtime);
+    } catch (error) {
+      await pool.close();
+      throw error;
+    }
+  }
+
+  private constructor(
+    broker: Declaration,
+    pool: Pool,
+    facts: ReadonlyMap<AnyInbox, TableFacts>,
+    states: States,
+    runtime: Runtime,
+  ) {
+    this.#declaration = broker;
+    this.#pool = pool;
+    this.loops = broker.subscriptions.map((subscription) =>
+      new SubscriptionLoop({
+        subscription,
+        form: this.#formOf(subscription, facts.get(subscription.queue.inbox)!, runtime),
+        pollInterval: subscription.options.pollInterval ?? broker.pollInterval,
+        states,
+        runtime,
+      })
+    );
+    this.#publisher = new Publisher(broker.driver, pool, runtime, (queue) => this.#wake(queue));
+    for (const [inbox, found] of facts) this.#publisher.know(inbox, found);
+  }
+
+  /** Whether the queue's table is one that this broker creates or subscribes to. */
+  serves({ inbox: { table } }: AnyQueue): boolean {
+    return usesOf(this.#declaration).some(({ inbox }) => inbox.table === table);
+  }
+
+  /** Publishes one message. */
+  publish(queue: AnyQueue, message: unknown): Promise<Published> {
+    return this.#publisher.publish(queue, message);
+  }
+
+  /** Closes the database. No loop may be running. */
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+
+  #formOf(subscription: AnySubscription, facts: TableFacts, runtime: Runtime): LeaseForm {
+    const { queue, options } = subscription;
+    const { description } = queue.inbox;
+    const { driver, lease } = this.#declaration;
+    return new LeaseForm({
+      queue: queue.name,
+      pool: this.#pool,
+      statements: driver.dialect.lease(description, facts),
+      leaseSeconds: (options.lease ?? lease) / 1000,
+      countsAttempts: description.attempt !== undefined,
+      runtime,
+    });
+  }
+
+  #wake({ inbox: { table } }: AnyQueue): void {
+    for (const loop of this.loops) if (loop.table === table) loop.wake();
+  }
+}
+
+/** The running side of each broker that is connected. */
+export const runningBrokers: WeakMap<object, RunningBroker> = new WeakMap();
+
+function usesOf({ subscriptions, tables }: Declaration): readonly TableUse[] {
+  const subscribed = subscriptions.map(({ queue: { inbox, name } }): TableUse => ({
+    inbox,
+    subscription: name,
+  }));
+  const created = tables
+    .filter((inbox) => !subscribed.some((use) => use.inbox === inbox))
+    .map((inbox): TableUse => ({ inbox, subscription: undefined }));
+  return [...subscribed, ...created];
+}

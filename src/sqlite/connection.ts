@@ -1,0 +1,173 @@
+import { DriverError } from "../errors.ts";
+import type { QueryResult, SqlValue } from "../driver/driver.ts";
+import { monotonic, pause } from "../driver/real_time.ts";
+import type { SqliteClient } from "./client.ts";
+import { classify } from "./result_code.ts";
+import { shareGate, unshareGate, WriterGate } from "./writer_gate.ts";
+
+/** How hard a commit is pushed to the disk (sqlite.org/pragma.html#pragma_synchronous). */
+export type Synchronous = "full" | "normal";
+
+/** How a connection is set up when it is opened. */
+export interface ConnectionSettings {
+  /** The database as it is named in errors. */
+  readonly label: string;
+  /** Set on connections of our own; `undefined` leaves a caller's handle as it is. */
+  readonly synchronous: Synchronous | undefined;
+}
+
+/**
+ * An open database: one connection behind the gate that all connections of this process to the file
+ * share. BUSY, which then only other processes cause, is waited for without blocking.
+ */
+export class SqliteConnection {
+  readonly #client: SqliteClient;
+  readonly #settings: ConnectionSettings;
+  #file = "";
+  #gate = new WriterGate();
+
+  /** Sets the connection up: WAL for a file of our own, and a check that it can be written. */
+  static async open(
+    client: SqliteClient,
+    settings: ConnectionSettings,
+  ): Promise<SqliteConnection> {
+    const connection = new SqliteConnection(client, settings);
+    try {
+      await connection.#setUp();
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+    return connection;
+  }
+
+  private constructor(client: SqliteClient, settings: ConnectionSettings) {
+    this.#client = client;
+    this.#settings = settings;
+  }
+
+  /** Resolves when no other transaction of this process is open on the database. */
+  enter(): Promise<void> {
+    return this.#gate.enter();
+  }
+
+  /** Lets the next one enter. */
+  leave(): void {
+    this.#gate.leave();
+  }
+
+  /** Runs one statement of the transaction that is open. */
+  run(text: string, params: readonly SqlValue[] = []): QueryResult {
+    try {
+      return this.#client.query(text, params);
+    } catch (error) {
+      throw this.#describe(error, text);
+    }
+  }
+
+  /** Runs a statement as soon as no other process is in its way. */
+  async runWhenFree(text: string, params: readonly SqlValue[] = []): Promise<QueryResult> {
+    const end = monotonic() + LONGEST_WAIT;
+    for (;;) {
+      try {
+        return this.#client.query(text, params);
+      } catch (error) {
+        if (classify(error) !== "conflict" || monotonic() > end) throw this.#describe(error, text);
+      }
+      await pause(1, 20);
+    }
+  }
+
+  /** Opens a transaction that may write; the caller is inside the gate. */
+  async begin(): Promise<void> {
+    await this.untilOthersFinish();
+    await this.runWhenFree("BEGIN IMMEDIATE");
+  }
+
+  /** Waits while the owner of a handle has a transaction of its own open on it. */
+  async untilOthersFinish(): Promise<void> {
+    const end = monotonic() + LONGEST_WAIT;
+    while (this.#client.inTransaction) {
+      if (monotonic() > end) {
+        throw new DriverError(
+          "conflict",
+          `Cannot use ${this.#label}: its owner has kept a transaction open on the handle for ` +
+            `${LONGEST_WAIT / 1000} s; end it, or give Holdfast a handle of its own`,
+        );
+      }
+      await pause(1, 20);
+    }
+  }
+
+  /** Rolls back what is open, if the database has not done so by itself. */
+  rollback(): void {
+    if (this.#client.inTransaction) this.run("ROLLBACK");
+  }
+
+  /** Gives the gate back, and closes the connection unless it is a caller's handle. */
+  close(): void {
+    if (this.#file !== "") unshareGate(this.#file);
+    this.#file = "";
+    this.#client.release();
+    if (this.#settings.synchronous !== undefined) this.#client.close();
+  }
+
+  get #label(): string {
+    return `the SQLite database ${this.#settings.label}`;
+  }
+
+  async #setUp(): Promise<void> {
+    await this.runWhenFree("PRAGMA busy_timeout = 0");
+    this.#file = await this.#joinGate();
+    await this.enter();
+    try {
+      await this.#configure();
+      await this.#checkWritable();
+    } finally {
+      this.leave();
+    }
+  }
+
+  /** The file's full name with links resolved, empty for a database in memory. */
+  async #joinGate(): Promise<string> {
+    const { rows } = await this.runWhenFree("PRAGMA database_list");
+    const main = rows.find((row) => row.name === "main");
+    const file = String(main?.file ?? "");
+    if (file !== "") this.#gate = shareGate(file, this.#client.library);
+    return file;
+  }
+
+  async #configure(): Promise<void> {
+    const { synchronous } = this.#settings;
+    if (synchronous === undefined) return;
+    if (this.#file !== "") await this.runWhenFree("PRAGMA journal_mode = WAL");
+    await this.runWhenFree(`PRAGMA synchronous = ${synchronous}`);
+  }
+
+  async #checkWritable(): Promise<void> {
+    await this.begin();
+    try {
+      // A read-only file lets a transaction begin; writing its own version back is refused.
+      const version = this.run("PRAGMA user_version").rows[0]?.user_version ?? 0;
+      this.run(`PRAGMA user_version = ${version}`);
+    } finally {
+      this.rollback();
+    }
+  }
+
+  #describe(error: unknown, text: string): DriverError {
+    const kind = classify(error);
+    const reason = error instanceof Error ? error.message : String(error);
+    const fix = FIXES[kind as keyof typeof FIXES] ?? `the statement was: ${text}`;
+    return new DriverError(kind, `Cannot use ${this.#label}: ${reason}; ${fix}`, { cause: error });
+  }
+}
+
+/** How long BUSY is waited for, in milliseconds, before it is reported. */
+const LONGEST_WAIT = 10_000;
+
+const FIXES = {
+  "conflict": "another process has held its lock for more than 10 s, let it commit sooner",
+  "unusable": "check that the path is right and that it names a SQLite database or a new file",
+  "read-only": "let this process write the file and its folder",
+};

@@ -1,0 +1,81 @@
+import { ClosedError, DriverError, type DriverErrorKind } from "../errors.ts";
+import type { Dialect } from "../driver/dialect.ts";
+import type { Driver, Session } from "../driver/driver.ts";
+import type { SqliteClient } from "./client.ts";
+import { type ConnectionSettings, SqliteConnection } from "./connection.ts";
+import { sqliteDialect } from "./dialect.ts";
+import { classify } from "./result_code.ts";
+import { SqliteSession } from "./session.ts";
+
+/** The forms SQLite can hold rows in: it has no row locks. */
+export type SqliteForm = "lease" | "advisory lock";
+
+/** Holdfast's driver for SQLite. Made by `sqlite` and `dbSqlite`. */
+export type SqliteDriver = Driver<"SQLite", SqliteForm>;
+
+/** Where a driver's client comes from. */
+export interface ClientSource extends ConnectionSettings {
+  /** Opens the client, or brings the caller's handle. */
+  readonly open: () => SqliteClient | Promise<SqliteClient>;
+}
+
+/** A driver over one SQLite library. */
+export function sqliteDriver(source: ClientSource): SqliteDriver {
+  return new SqliteFileDriver(source);
+}
+
+class SqliteFileDriver implements SqliteDriver {
+  readonly name = "SQLite";
+  readonly forms: readonly SqliteForm[] = ["lease", "advisory lock"];
+  readonly dialect: Dialect = sqliteDialect;
+  readonly #source: ClientSource;
+  #connection: SqliteConnection | undefined;
+
+  constructor(source: ClientSource) {
+    this.#source = source;
+  }
+
+  async open(): Promise<void> {
+    if (this.#connection !== undefined) {
+      throw new ClosedError(
+        `Cannot open the SQLite database ${this.#source.label} again: this driver has it open; ` +
+          `give each broker a driver of its own`,
+      );
+    }
+    this.#connection = await SqliteConnection.open(await this.#openClient(), this.#source);
+  }
+
+  session(): Promise<Session> {
+    if (this.#connection !== undefined) {
+      return Promise.resolve(new SqliteSession(this.#connection));
+    }
+    return Promise.reject(
+      new ClosedError(`Cannot use the SQLite database ${this.#source.label}: it is not open`),
+    );
+  }
+
+  classify(error: unknown): DriverErrorKind {
+    return classify(error);
+  }
+
+  close(): Promise<void> {
+    this.#connection?.close();
+    this.#connection = undefined;
+    return Promise.resolve();
+  }
+
+  async #openClient(): Promise<SqliteClient> {
+    try {
+      return await this.#source.open();
+    } catch (cause) {
+      if (cause instanceof DriverError) throw cause;
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new DriverError(
+        "unusable",
+        `Cannot open the SQLite database ${this.#source.label}: ${reason}; ` +
+          `check the path, and that its folder exists and can be written`,
+        { cause },
+      );
+    }
+  }
+}

@@ -1,0 +1,180 @@
+import {
+  expiryOf,
+  type GuardedStatement,
+  type LeaseStatements,
+  type LeaseTimes,
+  type LeaseToken,
+  type MessageId,
+  nextSecond,
+  type TableDescription,
+  type TableFacts,
+} from "../driver/dialect.ts";
+import type { SqlRow, SqlValue } from "../driver/driver.ts";
+import type { Statement } from "../driver/statement.ts";
+import { type TimeStorage, timeStorageOf } from "./affinity.ts";
+import { quote, quoteTable } from "./quote.ts";
+
+/** The lease form's statements for one table, in the form its columns ask for. */
+export function leaseStatements(table: TableDescription, facts: TableFacts): LeaseStatements {
+  const lockedUntil = table.lockedUntil!;
+  const columns: Columns = {
+    table: quoteTable(table.table),
+    id: quote(table.id.column),
+    payload: quote(table.payload.column),
+    attempt: table.attempt === undefined ? undefined : quote(table.attempt),
+    lockedUntil: quote(lockedUntil),
+    time: timeStorageOf(facts.columns.get(lockedUntil) ?? "") ?? "milliseconds",
+  };
+  return {
+    claimable: [expired(columns), free(columns)],
+    take: take(columns),
+    renew: guarded<LeaseTimes>(columns, update(columns, set(columns, expiryOf))),
+    remove: guarded(columns, { text: `DELETE FROM ${columns.table}`, params: [] }),
+    free: guarded<Now>(columns, update(columns, setFree(columns))),
+    delay: guarded<Now & Delay>(columns, update(columns, setDelay(columns))),
+    release: guarded<Now>(columns, update(columns, setReleased(columns))),
+    read: (row) => read(row, columns),
+  };
+}
+
+interface Columns {
+  readonly table: string;
+  readonly id: string;
+  readonly payload: string;
+  readonly attempt: string | undefined;
+  readonly lockedUntil: string;
+  readonly time: TimeStorage;
+}
+interface Now {
+  readonly now: number;
+}
+interface Delay {
+  readonly delay: number;
+}
+
+/** Rows whose lease has ended, in order of expiry. */
+function expired(columns: Columns): Statement<Now & { readonly limit: number }> {
+  const { id, table, lockedUntil, time } = columns;
+  const select = `SELECT ${id} AS id FROM ${table} WHERE`;
+  if (time === "milliseconds") {
+    return {
+      text: `${select} ${lockedUntil} <= ? ORDER BY ${lockedUntil}, ${id} LIMIT ?`,
+      params: [({ now }) => BigInt(Math.floor(now)), ({ limit }) => BigInt(limit)],
+    };
+  }
+  // Text compares rightly only within one format. The first bound, which an index serves, lets
+  // through every due row of either format; julianday, exact to the millisecond, decides.
+  return {
+    text: `${select} ${lockedUntil} <= ? AND julianday(${lockedUntil}) <= julianday(?) ` +
+      `ORDER BY julianday(${lockedUntil}), ${id} LIMIT ?`,
+    params: [
+      ({ now }) => `${iso(now).slice(0, 19)}~`,
+      ({ now }) => iso(now),
+      ({ limit }) => BigInt(limit),
+    ],
+  };
+}
+
+/** Rows that nobody has claimed, in order of id. */
+function free(columns: Columns): Statement<Now & { readonly limit: number }> {
+  const { id, table, lockedUntil } = columns;
+  return {
+    text: `SELECT ${id} AS id FROM ${table} WHERE ${lockedUntil} IS NULL ` +
+      `AND typeof(${id}) IN ('integer', 'text') ORDER BY ${id} LIMIT ?`,
+    params: [({ limit }) => BigInt(limit)],
+  };
+}
+
+function take(columns: Columns): Statement<LeaseTimes & { readonly ids: readonly MessageId[] }> {
+  const { id, table, payload, attempt, lockedUntil } = columns;
+  const count = attempt === undefined ? "" : `, ${attempt} = ${nextAttempt(attempt)}`;
+  const returning = attempt === undefined ? "" : `, ${attempt} AS attempt`;
+  return {
+    text: `UPDATE ${table} SET ${lockedUntil} = ?${count} ` +
+      `WHERE ${id} IN (SELECT value FROM json_each(?)) ` +
+      `RETURNING ${id} AS id, ${lockedUntil} AS expiry, ${payload} AS payload${returning}`,
+    params: [(times) => encodeTime(expiryOf(times), columns.time), ({ ids }) => jsonOf(ids)],
+  };
+}
+
+/** A missing, negative or too large number counts as the nearest that is possible. */
+function nextAttempt(attempt: string): string {
+  return `min(max(CAST(coalesce(${attempt}, 1) AS INTEGER), 1), 2147483646) + 1`;
+}
+
+function update<Values>(columns: Columns, assignment: Statement<Values>): Statement<Values> {
+  return { ...assignment, text: `UPDATE ${columns.table} SET ${assignment.text}` };
+}
+
+function set<Values>(columns: Columns, time: (values: Values) => number): Statement<Values> {
+  return {
+    text: `${columns.lockedUntil} = ?`,
+    params: [(values) => encodeTime(time(values), columns.time)],
+  };
+}
+
+/** With the attempt spent the next token differs; without, only a later expiry makes it differ. */
+function setFree(columns: Columns): Statement<Now> {
+  if (columns.attempt !== undefined) return { text: `${columns.lockedUntil} = NULL`, params: [] };
+  return set(columns, ({ now }) => nextSecond(now));
+}
+
+/** A millisecond past a whole second, so that a delay is never taken for a lease. */
+function setDelay(columns: Columns): Statement<Now & Delay> {
+  if (columns.attempt === undefined) return setFree(columns);
+  return set(columns, ({ now, delay }) => Math.ceil((now + delay) / 1000) * 1000 + 1);
+}
+
+function setReleased(columns: Columns): Statement<Now> {
+  const assignment = set<Now>(columns, ({ now }) => nextSecond(now));
+  const { attempt } = columns;
+  if (attempt === undefined) return assignment;
+  return { ...assignment, text: `${assignment.text}, ${attempt} = ${attempt} - 1` };
+}
+
+/** Adds the guard: the row is written only while the token still owns it. */
+function guarded<Extra>(
+  columns: Columns,
+  write: Statement<Extra>,
+): GuardedStatement<Extra> {
+  const { id, attempt, lockedUntil, time } = columns;
+  const fence = attempt === undefined ? `${lockedUntil} >= ?` : `${attempt} = ?`;
+  return {
+    text:
+      `${write.text} WHERE ${id} = ? AND ${fence} AND ${lockedUntil} <= ? RETURNING ${id} AS id`,
+    params: [
+      ...write.params as readonly ((values: LeaseToken & Extra) => SqlValue)[],
+      (token) => token.id,
+      (token) =>
+        attempt === undefined ? encodeTime(token.expiry, time) : BigInt(token.attempt ?? 0),
+      (token) => encodeTime(token.latestExpiry, time),
+    ],
+  };
+}
+
+function read(row: SqlRow, columns: Columns): ReturnType<LeaseStatements["read"]> {
+  return {
+    id: readId(row.id!),
+    attempt: columns.attempt === undefined ? undefined : Number(row.attempt),
+    expiry: columns.time === "text" ? Date.parse(String(row.expiry)) : Number(row.expiry),
+    payload: row.payload ?? null,
+  };
+}
+
+/** `@db/sqlite` reads an integer that fits as a number. */
+function readId(id: SqlValue): MessageId {
+  return typeof id === "string" ? id : BigInt(id as bigint | number);
+}
+
+function encodeTime(time: number, storage: TimeStorage): SqlValue {
+  return storage === "text" ? iso(time) : BigInt(Math.floor(time));
+}
+
+function iso(time: number): string {
+  return new Date(time).toISOString();
+}
+
+/** Integers are written out: JSON in SQLite reads them exactly. */
+function jsonOf(ids: readonly MessageId[]): string {
+  return `[${ids.map((id) => typeof id === "bigint" ? `${id}` : JSON.stringify(id)).join(",")}]`;
+}

@@ -1,0 +1,25 @@
+import { PayloadError } from "./errors.ts";
+import type { Payload } from "./payload.ts";
+import { storedText } from "./stored.ts";
+
+/**
+ * A payload that is text, kept as it is.
+ *
+ * @param column the column that holds it
+ */
+export function text(column: string): Payload<string> {
+  return {
+    column,
+    storage: "text",
+    encode(message: string): string {
+      if (typeof message !== "string") {
+        throw new PayloadError(`${typeof message} is not text; give a string`);
+      }
+      if (message.isWellFormed()) return message;
+      throw new PayloadError(
+        "the text has a lone surrogate, which no database stores; make it well-formed",
+      );
+    },
+    decode: storedText,
+  };
+}
