@@ -41,8 +41,7 @@ export { bytes } from "./src/bytes.ts";
 export { codec } from "./src/codec.ts";
 export type { BytesCodec, TextCodec } from "./src/codec.ts";
 export type { Delivery, DeliveryLog } from "./src/delivery.ts";
-export type { MessageId, PayloadStorage, TableDescription } from "./src/driver/dialect.ts";
-export type { Driver, QueryResult, Session, SqlRow, SqlValue } from "./src/driver/driver.ts";
+export type { MessageId } from "./src/driver/dialect.ts";
 export type { Form } from "./src/driver/form.ts";
 export type { Duration, DurationLike } from "./src/duration.ts";
 export {

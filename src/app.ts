@@ -54,7 +54,11 @@ export class App {
     afterShutdown: [],
   };
 
-  /** @throws {DeclarationError} if an option is unknown, or the name is missing */
+  /**
+   * Declares an app; nothing runs yet.
+   *
+   * @throws {DeclarationError} if an option is unknown, or the name is missing
+   */
   constructor(options: AppOptions) {
     const unknown = Object.keys(options ?? {}).filter((name) => !OPTIONS.includes(name));
     if (unknown.length > 0) {

@@ -58,6 +58,8 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
   readonly pollInterval: number;
 
   /**
+   * Declares a broker; nothing connects yet.
+   *
    * @param driver the database, for example `sqlite("jobs.db")`
    * @param options defaults for the subscriptions
    */

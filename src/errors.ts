@@ -3,7 +3,11 @@ export abstract class HoldfastError extends Error {
   /** Stable across versions, for programs; the message is for people. */
   abstract readonly code: string;
 
-  /** @param message what was attempted, the current value, the fix */
+  /**
+   * Takes the name of its class.
+   *
+   * @param message what was attempted, the current value, the fix
+   */
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = new.target.name;

@@ -35,6 +35,7 @@ export interface TableFacts {
 
 /** A row as claimed. */
 export interface ClaimedRow {
+  /** The row's id. */
   readonly id: MessageId;
   /** What the attempt column holds while the row is claimed: one more than the delivery's number. */
   readonly attempt: number | undefined;
@@ -46,7 +47,9 @@ export interface ClaimedRow {
 
 /** What proves that a holder still owns its row. */
 export interface LeaseToken {
+  /** The row's id. */
   readonly id: MessageId;
+  /** What the claim wrote to the attempt column, where there is one. */
   readonly attempt: number | undefined;
   /** The expiry known to be in the row, in milliseconds since 1970. */
   readonly expiry: number;
@@ -56,7 +59,9 @@ export interface LeaseToken {
 
 /** The clock and the length of a lease. `now` is used where the host's clock rules. */
 export interface LeaseTimes {
+  /** The host's clock, in milliseconds since 1970. */
   readonly now: number;
+  /** How long the lease is to last. */
   readonly leaseSeconds: number;
 }
 
@@ -85,7 +90,9 @@ export interface LeaseStatements {
 
 /** A row to be published. */
 export interface NewRow {
+  /** The id that the service has made; `undefined` where the database makes it. */
   readonly id: MessageId | undefined;
+  /** The payload as it is stored. */
   readonly payload: SqlValue;
 }
 

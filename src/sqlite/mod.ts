@@ -32,7 +32,6 @@ import type { Synchronous } from "./connection.ts";
 import { type SqliteDriver, sqliteDriver } from "./driver.ts";
 import { NodeClient, type NodeSqliteHandle, openNodeClient } from "./node_client.ts";
 
-export type { Driver, QueryResult, Session, SqlRow, SqlValue } from "../driver/driver.ts";
 export type { DbSqliteHandle, DbSqliteStatement } from "./db_sqlite_client.ts";
 export type { NodeSqliteHandle, NodeSqliteStatement } from "./node_client.ts";
 export type { SqliteDriver, SqliteForm } from "./driver.ts";

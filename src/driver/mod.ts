@@ -1,0 +1,37 @@
+/**
+ * What a database is to Holdfast: for those who write a driver. Services need none of it.
+ *
+ * A {@link Driver} opens a database and gives {@link Session}s, which do I/O and nothing else. Its
+ * {@link Dialect} writes the statements, and is pure.
+ *
+ * ```ts
+ * import { bind, type Statement } from "@holdfast/inbox/driver";
+ *
+ * const remove: Statement<{ readonly id: bigint }> = {
+ *   text: "DELETE FROM jobs WHERE id = ?",
+ *   params: [({ id }) => id],
+ * };
+ * console.log(remove.text, bind(remove, { id: 1n }));
+ * ```
+ *
+ * @module
+ */
+
+export { expiryOf, nextSecond } from "./dialect.ts";
+export type {
+  ClaimedRow,
+  Dialect,
+  GuardedStatement,
+  LeaseStatements,
+  LeaseTimes,
+  LeaseToken,
+  MessageId,
+  NewRow,
+  PayloadStorage,
+  TableDescription,
+  TableFacts,
+} from "./dialect.ts";
+export type { Driver, QueryResult, Session, SqlRow, SqlValue } from "./driver.ts";
+export type { Form } from "./form.ts";
+export { bind } from "./statement.ts";
+export type { Statement } from "./statement.ts";
