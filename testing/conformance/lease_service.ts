@@ -1,0 +1,67 @@
+import {
+  App,
+  Broker,
+  type Delivery,
+  type Driver,
+  type Inbox,
+  inbox,
+  json,
+  type Outcome,
+  type Queue,
+  type Subscription,
+} from "./holdfast.ts";
+
+/** What the suite's messages are. */
+export interface Job {
+  readonly name: string;
+}
+
+/** The suite's table, whose claims count attempts. */
+export const countedJobs: Inbox<Job, Job, "lease", number, "jobs"> = inbox("jobs", {
+  id: "id",
+  attempt: "attempt",
+  lockedUntil: "locked_until",
+  payload: json<Job>("payload"),
+});
+
+/** The suite's table without attempts: the expiry alone tells a holder from the next. */
+export const uncountedJobs: Inbox<Job, Job, "lease", undefined, "jobs"> = inbox("jobs", {
+  id: "id",
+  lockedUntil: "locked_until",
+  payload: json<Job>("payload"),
+});
+
+/** What a test's handler is. */
+export type JobHandler = (
+  job: Job,
+  delivery: Delivery,
+) => Outcome | void | Promise<Outcome | void>;
+
+/** A service of one queue, for one test. */
+export interface LeaseService {
+  readonly app: App;
+  readonly queue: Queue<Job>;
+  readonly subscription: Subscription<Job>;
+}
+
+/** How a test's service differs. */
+export interface LeaseServiceOptions {
+  /** Whether claims count attempts; default true. */
+  readonly counted?: boolean;
+  readonly workers?: number;
+  /** In seconds; default 60. */
+  readonly lease?: number;
+}
+
+/** A service whose handler is the test's, with a lease of a minute unless given. */
+export function leaseService(
+  driver: Driver,
+  handle: JobHandler,
+  { counted = true, workers = 1, lease = 60 }: LeaseServiceOptions = {},
+): LeaseService {
+  const jobs = counted ? countedJobs : uncountedJobs;
+  const queue = jobs.queue("jobs");
+  const subscription = queue.subscribe({ workers, lease: { seconds: lease } }, handle);
+  const broker = new Broker(driver).createTables(jobs).include(subscription);
+  return { app: new App({ name: "suite" }).withBroker(broker), queue, subscription };
+}

@@ -1,0 +1,4 @@
+/** Sleeps on whatever clock the caller lives in. */
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { ack, ShutdownError, TestApp } from "./holdfast.ts";
+import { leaseService } from "./lease_service.ts";
+import { rowsOf } from "./rows.ts";
+import { sleep } from "./sleep.ts";
+import type { ConformanceTest } from "./test_database.ts";
+
+/** What becomes of rows when the app stops. */
+export const stopTests: readonly ConformanceTest[] = [
+  {
+    name: "stop waits for the handlers at work, and claims no more",
+    needs: "connections",
+    async run(database) {
+      const { app, queue } = leaseService(database.connect(), () => sleep(30_000));
+      const watcher = leaseService(database.connect(), () => ack());
+      const test = await TestApp.start(app);
+      await test.publish(queue, { name: "a" });
+      await test.publish(queue, { name: "b" });
+      const report = await test.stop();
+      assert.deepEqual(report.queues, [{ queue: "jobs", finished: 1, released: 0, aborted: 0 }]);
+      assert.equal(test.deliveries.length, 1);
+      assert.equal(test.time.elapsed, 30_000);
+      await using next = await TestApp.start(watcher.app);
+      assert.equal(next.deliveries.length, 1); // b, at once
+      assert.equal(next.deliveries[0]?.attempt, 1);
+    },
+  },
+  {
+    name: "a handler that outlasts the drain is aborted, and its row free with its attempt spent",
+    needs: "connections",
+    async run(database) {
+      const { app, queue } = leaseService(
+        database.connect(),
+        (_, { signal }) =>
+          new Promise((_, reject) => {
+            const timer = setTimeout(() => {}, 3_600_000);
+            signal.addEventListener("abort", () => {
+              clearTimeout(timer);
+              reject(signal.reason);
+            });
+          }),
+      );
+      const next = leaseService(database.connect(), () => ack());
+      const test = await TestApp.start(app);
+      await test.publish(queue, { name: "a" });
+      const report = await test.stop();
+      assert.equal(report.queues[0]?.aborted, 1);
+      assert.equal(test.time.elapsed, 44_000);
+      assert(test.deliveries[0]?.error instanceof ShutdownError);
+
+      await using after = await TestApp.start(next.app);
+      assert.equal(after.deliveries.length, 1); // at once
+      assert.equal(after.deliveries[0]?.attempt, 2);
+      assert.deepEqual(await rowsOf(after), []);
+    },
+  },
+  {
+    name: "a handler at work is renewed while the app drains",
+    async run(database) {
+      const { app, queue } = leaseService(database.connect(), () => sleep(40_000), { lease: 10 });
+      const test = await TestApp.start(app);
+      await test.publish(queue, { name: "a" });
+      await test.stop();
+      assert.equal(test.deliveries[0]?.settled, true);
+      assert.equal(
+        test.trace.entries.filter(({ event }) => event.type === "renewed").length,
+        7,
+      );
+    },
+  },
+];

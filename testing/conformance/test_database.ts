@@ -1,0 +1,19 @@
+import type { Driver } from "../../src/driver/driver.ts";
+
+/** An empty database for one test, gone when the test ends. */
+export interface TestDatabase extends AsyncDisposable {
+  /** A driver with connections of its own, as each process has. */
+  connect(): Driver;
+  /** How a worker process reaches this database; none where other processes cannot. */
+  readonly address: string | undefined;
+}
+
+/** What a driver has to do, tried on a database of its own. */
+export interface ConformanceTest {
+  /** What is promised, as a sentence. */
+  readonly name: string;
+  /** What the database must offer: a second connection, or other processes on it. */
+  readonly needs?: "connections" | "processes";
+  /** Rejects if the promise is broken. */
+  readonly run: (database: TestDatabase) => Promise<void>;
+}

@@ -1,0 +1,46 @@
+import type { ConformanceTest, TestDatabase } from "./test_database.ts";
+import { leaseClaimTests } from "./lease_claim.ts";
+import { leaseCrashTests } from "./lease_crash.ts";
+import { leaseRenewTests } from "./lease_renew.ts";
+import { leaseSettleTests } from "./lease_settle.ts";
+import { leaseTokenTests } from "./lease_token.ts";
+import { publishTests } from "./publish.ts";
+import { startTests } from "./start.ts";
+import { stopTests } from "./stop.ts";
+
+/** What a database cannot offer, and so which tests do not run on it. */
+export interface Skip {
+  /** Why, as it is printed. */
+  readonly reason: string;
+  /** The needs that are not met. */
+  readonly needs: readonly NonNullable<ConformanceTest["needs"]>[];
+}
+
+/** Registers the conformance suite for a database. What is skipped is printed. */
+export function testDriver(
+  name: string,
+  open: () => Promise<TestDatabase>,
+  { skip }: { readonly skip?: Skip } = {},
+): void {
+  for (const test of SUITE) {
+    const skipped = test.needs !== undefined && skip?.needs.includes(test.needs) === true;
+    if (skipped) console.log(`skipped on ${name}: ${test.name} (${skip.reason})`);
+    else {
+      Deno.test(`${name}: ${test.name}`, async () => {
+        await using database = await open();
+        await test.run(database);
+      });
+    }
+  }
+}
+
+const SUITE: readonly ConformanceTest[] = [
+  ...startTests,
+  ...publishTests,
+  ...leaseClaimTests,
+  ...leaseSettleTests,
+  ...leaseRenewTests,
+  ...leaseTokenTests,
+  ...leaseCrashTests,
+  ...stopTests,
+];
