@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { ack, App, Broker, inbox, json, retry, state } from "../mod.ts";
+import type { Subscription } from "../mod.ts";
+import { sqlite } from "../src/sqlite/mod.ts";
+import { LeakError, TestApp } from "./test_app.ts";
+
+const jobs = inbox("jobs", {
+  id: "id",
+  attempt: "attempt",
+  lockedUntil: "locked_until",
+  payload: json<{ minutes: number }>("payload"),
+});
+const queue = jobs.queue("jobs");
+
+Deno.test("TestApp: a hundred runs give one trace", async () => {
+  const traces = new Set<string>();
+  for (let run = 0; run < 100; run++) traces.add(await traceOfRun());
+  assert.equal(traces.size, 1);
+  const [trace] = traces;
+  assert.match(trace!, /\+30\.000 s {2}jobs: renewed 1, 2, 3\n/);
+  assert.match(trace!, /\+300\.000 s {2}jobs: settled 1 \(attempt 1\) as ack/);
+});
+
+Deno.test("TestApp: one test body passes on virtual and on real time", async () => {
+  for (const start of [TestApp.start, TestApp.startLive]) {
+    const work = queue.subscribe(async () => {
+      await sleep(100);
+      return ack();
+    });
+    await using app = await start(serviceOf(work));
+    await app.publish(queue, { minutes: 0 });
+    app.subscriber(work).assertCalledOnce();
+    await app.advance({ milliseconds: 200 });
+    app.subscriber(work).assertSettled(ack());
+    await app.publish(queue, { minutes: 0 });
+    await app.settled();
+    assert.deepEqual(app.subscriber(work).outcomes(), [ack(), ack()]);
+  }
+});
+
+Deno.test("TestApp: Date and timers are virtual in a handler, and real in the test", async () => {
+  const seen: number[] = [];
+  const work = queue.subscribe(async ({ minutes }) => {
+    seen.push(Date.now());
+    await sleep(minutes * 60_000);
+    seen.push(Date.now());
+  });
+  await using app = await TestApp.start(serviceOf(work), { now: Date.UTC(2030, 0, 1) });
+  const before = Date.now();
+  await app.publish(queue, { minutes: 60 });
+  await app.advance({ hours: 1 });
+  assert.deepEqual(seen, [Date.UTC(2030, 0, 1), Date.UTC(2030, 0, 1, 1)]);
+  assert(Date.now() - before < 60_000);
+});
+
+Deno.test("TestApp: listeners of the signal run in the app's time, whoever aborts", async () => {
+  let lateAt = 0;
+  const work = queue.subscribe((_, { signal }) =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, 3_600_000);
+      signal.addEventListener("abort", () => {
+        clearTimeout(timer);
+        setTimeout(() => {
+          lateAt = Date.now();
+          resolve();
+        }, 1_000);
+      });
+    })
+  );
+  const app = await TestApp.start(serviceOf(work), { now: 0 });
+  await app.publish(queue, { minutes: 0 });
+  await app.stop();
+  assert.equal(lateAt, 45_000);
+});
+
+Deno.test("TestApp: a state replaces what the hook sets, and skips nothing else", async () => {
+  const mailer = state<string>("mailer");
+  const seen: string[] = [];
+  const work = queue.subscribe((_, delivery) => {
+    seen.push(delivery.get(mailer));
+  });
+  const app = serviceOf(work).onStartup((app) => {
+    seen.push("hook");
+    app.set(mailer, "real");
+  });
+  await using test = await TestApp.start(app, { state: [mailer.with("fake")] });
+  await test.publish(queue, { minutes: 0 });
+  assert.deepEqual(seen, ["hook", "fake"]);
+});
+
+Deno.test("TestApp: an assertion that fails shows what happened instead", async () => {
+  const work = queue.subscribe(() => retry());
+  const app = await TestApp.start(serviceOf(queue.subscribe(() => ack())));
+  await app.publish(queue, { minutes: 1 });
+  assert.throws(() => app.subscriber(work).assertCalledOnce(), (error: unknown) => {
+    assert(error instanceof assert.AssertionError);
+    assert.match(error.message, /queue "jobs": 1 deliveries, but found: 0/);
+    assert.match(error.message, /jobs: settled 1 \(attempt 1\) as ack/);
+    return true;
+  });
+  assert.throws(() => app.subscriber(work).assertReceived({ minutes: 1 }), assert.AssertionError);
+  assert.throws(() => app.subscriber(work).assertSettled(ack()), assert.AssertionError);
+  app.subscriber(work).assertNotCalled();
+  await app.stop();
+});
+
+Deno.test("TestApp: a timer that a handler leaves behind is a leak, with its place", async () => {
+  const work = queue.subscribe(() => {
+    setInterval(() => {}, 1_000);
+  });
+  const app = await TestApp.start(serviceOf(work));
+  await app.publish(queue, { minutes: 0 });
+  await assert.rejects(app.stop(), (error: unknown) => {
+    assert(error instanceof LeakError);
+    assert.match(error.message, /a timer \(setInterval\).*test_app_test\.ts/s);
+    return true;
+  });
+});
+
+Deno.test("TestApp: a start that fails leaves the globals as they were", async () => {
+  const original = globalThis.setTimeout;
+  const work = queue.subscribe(() => {});
+  const app = new App({ name: "test" }).withBroker(new Broker(sqlite(":memory:")).include(work));
+  await assert.rejects(TestApp.start(app), /the table does not exist/);
+  assert.equal(globalThis.setTimeout, original);
+});
+
+Deno.test("TestApp: a handler on a file waits in real time by itself", async () => {
+  const work = queue.subscribe(async () => {
+    await Deno.readTextFile(new URL(import.meta.url));
+    return ack();
+  });
+  await using app = await TestApp.start(serviceOf(work));
+  await app.publish(queue, { minutes: 0 });
+  app.subscriber(work).assertSettled(ack());
+  assert.equal(app.time.elapsed, 0);
+});
+
+async function traceOfRun(): Promise<string> {
+  const work = queue.subscribe({ workers: 3, lease: { minutes: 1 } }, async (job, delivery) => {
+    await sleep(job.minutes * 60_000);
+    if (job.minutes === 2 && delivery.attempt < 3) throw new Error("No luck");
+  });
+  await using app = await TestApp.start(serviceOf(work), { now: 0 });
+  for (const minutes of [5, 2, 1, 3]) await app.publish(queue, { minutes });
+  await app.advance({ minutes: 30 });
+  return String(app.trace);
+}
+
+function serviceOf(subscription: Subscription<{ minutes: number }, "lease", number, "jobs">): App {
+  const broker = new Broker(sqlite(":memory:")).createTables(jobs).include(subscription);
+  return new App({ name: "test" }).withBroker(broker);
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
