@@ -44,7 +44,7 @@ export interface Subscription<
 }
 
 /** Any subscription at all. */
-export type AnySubscription = Subscription<never>;
+export type AnySubscription = Subscription<unknown>;
 
 /** A subscription's options in milliseconds; `undefined` where the broker's default holds. */
 export interface CheckedOptions {
