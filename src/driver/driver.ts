@@ -2,7 +2,7 @@ import type { DriverErrorKind } from "../errors.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Form } from "./form.ts";
 
-/** A value that crosses a driver. Integers come back as `bigint`, never rounded. */
+/** A value that crosses a driver. Integers are exact: `bigint`, or a number where that is safe. */
 export type SqlValue = null | string | number | bigint | Uint8Array;
 
 /** A row by column name. */

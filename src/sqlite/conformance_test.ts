@@ -1,16 +1,18 @@
-import { testDriver } from "../../testing/conformance/test_driver.ts";
+import { DatabaseSync } from "node:sqlite";
+import { type Skip, testDriver } from "../../testing/conformance/test_driver.ts";
 import { BusyNeighbour } from "../../testing/conformance/busy_neighbour.ts";
 import type { TestDatabase } from "../../testing/conformance/test_database.ts";
-import { sqlite } from "./mod.ts";
+import { dbSqlite, sqlite } from "./mod.ts";
 
-testDriver("SQLite in memory", inMemory, {
-  skip: {
-    reason: "a database in memory has one connection",
-    needs: ["connections", "processes"],
-  },
-});
-testDriver("SQLite in a file", inFile);
+const oneConnection: Skip = {
+  reason: "there is one connection to a database in memory",
+  needs: ["connections", "processes"],
+};
+testDriver("SQLite in memory", inMemory, { skip: oneConnection });
+testDriver("SQLite through a handle of node:sqlite", throughHandle, { skip: oneConnection });
+testDriver("SQLite in a file", () => inFile());
 testDriver("SQLite in a file that another process keeps writing", inBusyFile);
+if (await dbSqliteLoads()) testDriver("SQLite through @db/sqlite", inFileOfDbSqlite);
 
 function inMemory(): Promise<TestDatabase> {
   return Promise.resolve({
@@ -20,11 +22,24 @@ function inMemory(): Promise<TestDatabase> {
   });
 }
 
-async function inFile(): Promise<TestDatabase> {
+function throughHandle(): Promise<TestDatabase> {
+  const handle = new DatabaseSync(":memory:");
+  return Promise.resolve({
+    connect: () => sqlite({ handle }),
+    address: undefined,
+    [Symbol.asyncDispose]: () => Promise.resolve(handle.close()),
+  });
+}
+
+function inFileOfDbSqlite(): Promise<TestDatabase> {
+  return inFile(dbSqlite);
+}
+
+async function inFile(open: typeof dbSqlite = sqlite): Promise<TestDatabase> {
   const folder = await Deno.makeTempDir();
   const path = `${folder}/suite.db`;
   return {
-    connect: () => sqlite(path),
+    connect: () => open(path),
     address: `sqlite:${path}`,
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
   };
@@ -40,4 +55,17 @@ async function inBusyFile(): Promise<TestDatabase> {
       await database[Symbol.asyncDispose]();
     },
   };
+}
+
+/** `jsr:@db/sqlite` needs JSR, and a library that it downloads. */
+async function dbSqliteLoads(): Promise<boolean> {
+  try {
+    const driver = dbSqlite(":memory:");
+    await driver.open();
+    await driver.close();
+    return true;
+  } catch (error) {
+    console.log(`skipped: SQLite through @db/sqlite (${error})`);
+    return false;
+  }
 }

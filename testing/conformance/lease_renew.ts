@@ -31,11 +31,10 @@ export const leaseRenewTests: readonly ConformanceTest[] = [
       const { app, queue } = leaseService(database.connect(), () => sleep(40_000));
       await using test = await TestApp.start(app);
       await test.publish(queue, { name: "a" });
-      const before = await test.query("SELECT * FROM jobs");
+      const [before] = await rowsOf(test);
       await test.advance({ seconds: 30 });
-      const after = await test.query("SELECT * FROM jobs");
-      const moved = BigInt(before[0]!.locked_until as bigint) + 30_000n;
-      assert.deepEqual({ ...after[0] }, { ...before[0], locked_until: moved });
+      const [after] = await rowsOf(test);
+      assert.deepEqual(after, { ...before, lockedUntil: before!.lockedUntil! + 30_000 });
     },
   },
   {

@@ -1,0 +1,548 @@
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import type {
+  LeaseStatements,
+  LeaseToken,
+  MessageId,
+  TableDescription,
+} from "../driver/dialect.ts";
+import type { SqlRow, SqlValue } from "../driver/driver.ts";
+import { bind, type Statement } from "../driver/statement.ts";
+import { ddl } from "./ddl.ts";
+import { leaseStatements } from "./lease_statements.ts";
+
+const NOW = Date.UTC(2026, 0, 31, 10, 0, 0, 250);
+const LEASE = { now: NOW, leaseSeconds: 30 };
+
+function describe(options: Partial<TableDescription> = {}): TableDescription {
+  return {
+    table: "jobs",
+    form: "lease",
+    id: { column: "id", generatedBy: "database" },
+    payload: { column: "payload", storage: "text" },
+    attempt: "attempt",
+    lockedUntil: "locked_until",
+    ...options,
+  };
+}
+
+function statementsOf(table: TableDescription, timeType: string): LeaseStatements {
+  return leaseStatements(table, {
+    columns: new Map([["locked_until", timeType]]),
+    problems: [],
+  });
+}
+
+/** Text and parameters of each statement, all bound with the same values. */
+function snapshot(attempt: string | undefined, timeType: string) {
+  const statements = statementsOf(describe({ table: "main.jobs", attempt }), timeType);
+  const values = {
+    ...LEASE,
+    limit: 5,
+    ids: [9007199254740993n, 'a"b'],
+    id: 7n,
+    attempt: attempt === undefined ? undefined : 3,
+    expiry: Date.UTC(2026, 0, 31, 10, 0, 31),
+    latestExpiry: Date.UTC(2026, 0, 31, 10, 0, 46),
+    delay: 1_500,
+  };
+  const show = <V>(statement: Statement<V>) => [statement.text, bind(statement, values as V)];
+  assert.equal(statements.claimable.length, 2);
+  return {
+    expired: show(statements.claimable[0]!),
+    unclaimed: show(statements.claimable[1]!),
+    take: show(statements.take),
+    renew: show(statements.renew),
+    remove: show(statements.remove),
+    free: show(statements.free),
+    delay: show(statements.delay),
+    release: show(statements.release),
+  };
+}
+
+const UNCLAIMED = [
+  `SELECT "id" AS id FROM "main"."jobs" WHERE "locked_until" IS NULL ` +
+  `AND typeof("id") IN ('integer', 'text') ORDER BY "id" LIMIT ?`,
+  [5n],
+];
+
+Deno.test("the statements for integer times and attempts", () => {
+  const expiry = 1769853631000n; // 10:00:31.000, a second more than the lease, cut to the second
+  const latest = 1769853646000n;
+  const guard = `WHERE "id" = ? AND "attempt" = ? AND "locked_until" <= ? RETURNING "id" AS id`;
+  assert.deepEqual(snapshot("attempt", "INTEGER"), {
+    expired: [
+      `SELECT "id" AS id FROM "main"."jobs" WHERE "locked_until" <= ? ` +
+      `ORDER BY "locked_until", "id" LIMIT ?`,
+      [1769853600250n, 5n],
+    ],
+    unclaimed: UNCLAIMED,
+    take: [
+      `UPDATE "main"."jobs" SET "locked_until" = ?, ` +
+      `"attempt" = min(max(CAST(coalesce("attempt", 1) AS INTEGER), 1), 2147483646) + 1 ` +
+      `WHERE "id" IN (SELECT value FROM json_each(?)) RETURNING "id" AS id, ` +
+      `"locked_until" AS expiry, "payload" AS payload, "attempt" AS attempt`,
+      [expiry, `[9007199254740993,"a\\"b"]`],
+    ],
+    renew: [`UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`, [expiry, 7n, 3n, latest]],
+    remove: [`DELETE FROM "main"."jobs" ${guard}`, [7n, 3n, latest]],
+    free: [`UPDATE "main"."jobs" SET "locked_until" = NULL ${guard}`, [7n, 3n, latest]],
+    delay: [
+      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
+      [1769853602001n, 7n, 3n, latest],
+    ],
+    release: [
+      `UPDATE "main"."jobs" SET "locked_until" = ?, "attempt" = "attempt" - 1 ${guard}`,
+      [1769853601000n, 7n, 3n, latest],
+    ],
+  });
+});
+
+Deno.test("the statements for integer times without attempts", () => {
+  const expiry = 1769853631000n;
+  const latest = 1769853646000n;
+  const guard =
+    `WHERE "id" = ? AND "locked_until" >= ? AND "locked_until" <= ? RETURNING "id" AS id`;
+  assert.deepEqual(snapshot(undefined, "INTEGER"), {
+    expired: [
+      `SELECT "id" AS id FROM "main"."jobs" WHERE "locked_until" <= ? ` +
+      `ORDER BY "locked_until", "id" LIMIT ?`,
+      [1769853600250n, 5n],
+    ],
+    unclaimed: UNCLAIMED,
+    take: [
+      `UPDATE "main"."jobs" SET "locked_until" = ? ` +
+      `WHERE "id" IN (SELECT value FROM json_each(?)) RETURNING "id" AS id, ` +
+      `"locked_until" AS expiry, "payload" AS payload`,
+      [expiry, `[9007199254740993,"a\\"b"]`],
+    ],
+    renew: [`UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`, [expiry, 7n, expiry, latest]],
+    remove: [`DELETE FROM "main"."jobs" ${guard}`, [7n, expiry, latest]],
+    free: [
+      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
+      [1769853601000n, 7n, expiry, latest],
+    ],
+    delay: [
+      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
+      [1769853601000n, 7n, expiry, latest],
+    ],
+    release: [
+      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
+      [1769853601000n, 7n, expiry, latest],
+    ],
+  });
+});
+
+const EXPIRED_TEXT = [
+  `SELECT "id" AS id FROM "main"."jobs" ` +
+  `WHERE "locked_until" <= ? AND julianday("locked_until") <= julianday(?) ` +
+  `ORDER BY julianday("locked_until"), "id" LIMIT ?`,
+  ["2026-01-31T10:00:00~", "2026-01-31T10:00:00.250Z", 5n],
+];
+
+Deno.test("the statements for text times and attempts", () => {
+  const expiry = "2026-01-31T10:00:31.000Z";
+  const latest = "2026-01-31T10:00:46.000Z";
+  const guard = `WHERE "id" = ? AND "attempt" = ? AND "locked_until" <= ? RETURNING "id" AS id`;
+  assert.deepEqual(snapshot("attempt", "TEXT"), {
+    expired: EXPIRED_TEXT,
+    unclaimed: UNCLAIMED,
+    take: [
+      `UPDATE "main"."jobs" SET "locked_until" = ?, ` +
+      `"attempt" = min(max(CAST(coalesce("attempt", 1) AS INTEGER), 1), 2147483646) + 1 ` +
+      `WHERE "id" IN (SELECT value FROM json_each(?)) RETURNING "id" AS id, ` +
+      `"locked_until" AS expiry, "payload" AS payload, "attempt" AS attempt`,
+      [expiry, `[9007199254740993,"a\\"b"]`],
+    ],
+    renew: [`UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`, [expiry, 7n, 3n, latest]],
+    remove: [`DELETE FROM "main"."jobs" ${guard}`, [7n, 3n, latest]],
+    free: [`UPDATE "main"."jobs" SET "locked_until" = NULL ${guard}`, [7n, 3n, latest]],
+    delay: [
+      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
+      ["2026-01-31T10:00:02.001Z", 7n, 3n, latest],
+    ],
+    release: [
+      `UPDATE "main"."jobs" SET "locked_until" = ?, "attempt" = "attempt" - 1 ${guard}`,
+      ["2026-01-31T10:00:01.000Z", 7n, 3n, latest],
+    ],
+  });
+});
+
+Deno.test("the statements for text times without attempts", () => {
+  const expiry = "2026-01-31T10:00:31.000Z";
+  const latest = "2026-01-31T10:00:46.000Z";
+  const next = "2026-01-31T10:00:01.000Z";
+  const guard =
+    `WHERE "id" = ? AND "locked_until" >= ? AND "locked_until" <= ? RETURNING "id" AS id`;
+  const update = `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`;
+  assert.deepEqual(snapshot(undefined, "TEXT"), {
+    expired: EXPIRED_TEXT,
+    unclaimed: UNCLAIMED,
+    take: [
+      `UPDATE "main"."jobs" SET "locked_until" = ? ` +
+      `WHERE "id" IN (SELECT value FROM json_each(?)) RETURNING "id" AS id, ` +
+      `"locked_until" AS expiry, "payload" AS payload`,
+      [expiry, `[9007199254740993,"a\\"b"]`],
+    ],
+    renew: [update, [expiry, 7n, expiry, latest]],
+    remove: [`DELETE FROM "main"."jobs" ${guard}`, [7n, expiry, latest]],
+    free: [update, [next, 7n, expiry, latest]],
+    delay: [update, [next, 7n, expiry, latest]],
+    release: [update, [next, 7n, expiry, latest]],
+  });
+});
+
+Deno.test("the declared type of the column decides how times are kept", () => {
+  const first = (type: string) => bind(statementsOf(describe(), type).renew, token(1n))[0];
+  for (const type of ["INTEGER", "BIGINT", "int"]) assert.equal(first(type), 1769853631000n);
+  for (const type of ["TEXT", "VARCHAR(30)", "DATETIME", "TIMESTAMP"]) {
+    assert.equal(first(type), "2026-01-31T10:00:31.000Z");
+  }
+});
+
+/** A table made by ddl(), after what a test changes of it. */
+class Table implements Disposable {
+  readonly database = new DatabaseSync(":memory:");
+  readonly statements: LeaseStatements;
+
+  constructor(
+    { timeType = "INTEGER", change = (ddl: string) => ddl, ...rest }:
+      & { timeType?: string; change?: (ddl: string) => string }
+      & Partial<TableDescription> = {},
+  ) {
+    const table = describe(rest);
+    const create = ddl(table).join(";\n")
+      .replace(`"locked_until" INTEGER`, `"locked_until" ${timeType}`);
+    this.database.exec(change(create));
+    this.statements = statementsOf(table, timeType);
+  }
+
+  query(text: string, ...params: SqlValue[]): SqlRow[] {
+    const statement = this.database.prepare(text);
+    statement.setReadBigInts(true);
+    return statement.all(...params).map((row) => ({ ...row })) as SqlRow[];
+  }
+
+  run<V>(statement: Statement<V>, values: V): SqlRow[] {
+    return this.query(statement.text, ...bind(statement, values));
+  }
+
+  insert(row: Record<string, SqlValue>): MessageId {
+    const { payload = "{}", ...rest } = row;
+    const all = { payload, ...rest };
+    const names = Object.keys(all).map((name) => `"${name}"`).join(", ");
+    const marks = Object.keys(all).map(() => "?").join(", ");
+    const text = `INSERT INTO jobs (${names}) VALUES (${marks}) RETURNING id`;
+    return this.query(text, ...Object.values(all))[0]!.id as MessageId;
+  }
+
+  claimable(part: 0 | 1, now = NOW, limit = 1_000): SqlValue[] {
+    return this.run(this.statements.claimable[part]!, { now, limit }).map(({ id }) => id!);
+  }
+
+  take(ids: readonly MessageId[], times = LEASE): LeaseToken[] {
+    return this.run(this.statements.take, { ...times, ids }).map((row) => {
+      const { id, attempt, expiry } = this.statements.read(row);
+      return { id, attempt, expiry, latestExpiry: expiry };
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.database.close();
+  }
+}
+
+function token(id: MessageId): LeaseToken & typeof LEASE {
+  const expiry = Date.UTC(2026, 0, 31, 10, 0, 31);
+  return { id, attempt: 2, expiry, latestExpiry: expiry, ...LEASE };
+}
+
+const INTEGER_IDS = [-9223372036854775808n, -1n, 7n, 9007199254740993n, 9223372036854775807n];
+const TEXT_IDS = [
+  "",
+  "007",
+  "7",
+  "1e3",
+  "9007199254740993",
+  'a"b\\c',
+  "O'Brien",
+  "line\nbreak",
+  "Grüße 日本 🙂",
+];
+
+for (const timeType of ["INTEGER", "TEXT"]) {
+  for (const attempt of ["attempt", undefined]) {
+    const kind = `${timeType} times ${attempt === undefined ? "without" : "and"} attempts`;
+
+    Deno.test(`ids are exact through claim, renewal and settle, ${kind}`, () => {
+      for (const ids of [INTEGER_IDS, TEXT_IDS]) {
+        using table = new Table({
+          timeType,
+          attempt,
+          id: {
+            column: "id",
+            generatedBy: typeof ids[0] === "string" ? "service" : "database",
+          },
+        });
+        for (const id of ids) table.insert({ id });
+        if (typeof ids[0] === "bigint") table.insert({ id: 9007199254740992n });
+        assert.deepEqual(new Set(table.claimable(1)).isSupersetOf(new Set(ids)), true);
+        const tokens = table.take(ids);
+        assert.deepEqual(new Set(tokens.map(({ id }) => id)), new Set(ids));
+        for (const token of tokens) {
+          const later = { now: NOW + 15_000, leaseSeconds: 30 };
+          const renewed = { ...token, latestExpiry: token.expiry + 15_000 };
+          assert.deepEqual(table.run(table.statements.renew, { ...token, ...later }), [
+            { id: token.id },
+          ]);
+          assert.deepEqual(table.run(table.statements.remove, renewed), [{ id: token.id }]);
+          assert.deepEqual(table.run(table.statements.remove, renewed), []);
+        }
+        const left = table.query("SELECT id FROM jobs").map(({ id }) => id);
+        assert.deepEqual(left, typeof ids[0] === "bigint" ? [9007199254740992n] : []);
+      }
+    });
+
+    Deno.test(`a row is claimed, held until its lease ends, and then claimed anew, ${kind}`, () => {
+      using table = new Table({ timeType, attempt });
+      const id = table.insert({});
+      assert.deepEqual(table.claimable(1), [id]);
+      assert.deepEqual(table.claimable(0), []);
+      const [first] = table.take([id]);
+      assert.equal(first!.expiry, Date.UTC(2026, 0, 31, 10, 0, 31));
+      assert.equal(first!.attempt, attempt === undefined ? undefined : 2);
+      assert.deepEqual(table.claimable(1), []);
+      assert.deepEqual(table.claimable(0, first!.expiry - 1), []);
+      assert.deepEqual(table.claimable(0, first!.expiry), [id]);
+
+      const [second] = table.take([id], { now: first!.expiry, leaseSeconds: 30 });
+      assert.equal(second!.attempt, attempt === undefined ? undefined : 3);
+      for (const name of ["renew", "remove", "free", "delay", "release"] as const) {
+        const values = { ...first!, now: first!.expiry, leaseSeconds: 30, delay: 0 };
+        assert.deepEqual(table.run(table.statements[name], values), [], `a late ${name}`);
+      }
+      assert.deepEqual(table.run(table.statements.remove, second!), [{ id }]);
+    });
+
+    Deno.test(`a settle with the old expiry holds after a renewal, ${kind}`, () => {
+      using table = new Table({ timeType, attempt });
+      const id = table.insert({});
+      const [token] = table.take([id]);
+      const times = { now: NOW + 15_000, leaseSeconds: 30 };
+      assert.equal(table.run(table.statements.renew, { ...token!, ...times }).length, 1);
+      const uncertain = { ...token!, latestExpiry: token!.expiry + 15_000 };
+      assert.deepEqual(table.run(table.statements.remove, uncertain), [{ id }]);
+    });
+
+    Deno.test(`a settle holds though the renewal tried before it never arrived, ${kind}`, () => {
+      using table = new Table({ timeType, attempt });
+      const id = table.insert({});
+      const [token] = table.take([id]);
+      const uncertain = { ...token!, latestExpiry: token!.expiry + 15_000 };
+      assert.deepEqual(table.run(table.statements.remove, uncertain), [{ id }]);
+    });
+
+    Deno.test(`a freed row is claimable within a second, and an old token is no more, ${kind}`, () => {
+      using table = new Table({ timeType, attempt });
+      const id = table.insert({});
+      const [first] = table.take([id]);
+      assert.equal(table.run(table.statements.free, { ...first!, now: NOW }).length, 1);
+      const next = Date.UTC(2026, 0, 31, 10, 0, 1);
+      const now = attempt === undefined ? next : NOW;
+      assert.deepEqual([...table.claimable(0, now), ...table.claimable(1, now)], [id]);
+      const [second] = table.take([id], { now, leaseSeconds: 30 });
+      assert.equal(second!.attempt, attempt === undefined ? undefined : 3);
+      assert.deepEqual(table.run(table.statements.remove, first!), []);
+      assert.deepEqual(table.run(table.statements.remove, second!), [{ id }]);
+    });
+
+    Deno.test(`a released row keeps its attempt, and its old token is no more, ${kind}`, () => {
+      using table = new Table({ timeType, attempt });
+      const id = table.insert({});
+      const [first] = table.take([id]);
+      assert.equal(table.run(table.statements.release, { ...first!, now: NOW }).length, 1);
+      const next = Date.UTC(2026, 0, 31, 10, 0, 1);
+      assert.deepEqual([...table.claimable(0), ...table.claimable(1)], [], "not in this second");
+      assert.deepEqual([...table.claimable(0, next), ...table.claimable(1, next)], [id]);
+      const [second] = table.take([id], { now: next, leaseSeconds: 30 });
+      assert.equal(second!.attempt, first!.attempt);
+      assert(second!.expiry > first!.expiry);
+      assert.deepEqual(table.run(table.statements.remove, first!), []);
+      assert.deepEqual(table.run(table.statements.remove, second!), [{ id }]);
+    });
+
+    Deno.test(`a holder with a shorter lease keeps its row from a late settle, ${kind}`, () => {
+      using table = new Table({ timeType, attempt });
+      const id = table.insert({});
+      const [stalled] = table.take([id]);
+      // It tried to renew, and nothing of that arrived; then its lease ended.
+      const late = { ...stalled!, latestExpiry: stalled!.expiry + 15_000 };
+      const [holder] = table.take([id], { now: stalled!.expiry, leaseSeconds: 5 });
+      assert(holder!.expiry > stalled!.expiry && holder!.expiry < late.latestExpiry);
+      assert.deepEqual(
+        table.run(table.statements.remove, late),
+        [],
+        "a late settle has deleted the row of the holder",
+      );
+      assert.deepEqual(table.run(table.statements.remove, holder!), [{ id }]);
+    });
+  }
+
+  Deno.test(`a delayed row is due when its delay is over, rounded up, ${timeType} times`, () => {
+    using table = new Table({ timeType });
+    const id = table.insert({});
+    const [token] = table.take([id]);
+    const values = { ...token!, now: NOW, delay: 1_500 };
+    assert.equal(table.run(table.statements.delay, values).length, 1);
+    const due = Date.UTC(2026, 0, 31, 10, 0, 2, 1);
+    assert.deepEqual(table.claimable(0, due - 1), []);
+    assert.deepEqual(table.claimable(0, due), [id]);
+    assert.equal(table.take([id], { now: due, leaseSeconds: 30 })[0]!.attempt, 3);
+  });
+
+  Deno.test(`leases that have ended come back in order of their end, ${timeType} times`, () => {
+    using table = new Table({ timeType });
+    const ids = [0, 1, 2, 3].map(() => table.insert({}));
+    const order = [ids[2]!, ids[0]!, ids[3]!, ids[1]!];
+    order.forEach((id, index) => table.take([id], { now: NOW + index * 1_000, leaseSeconds: 30 }));
+    assert.deepEqual(table.claimable(0, NOW + 60_000), order);
+    assert.deepEqual(table.claimable(0, NOW + 60_000, 2), order.slice(0, 2));
+  });
+}
+
+Deno.test("both formats of text times are due at the right moment, in the right order", () => {
+  using table = new Table({ timeType: "TEXT", id: { column: "id", generatedBy: "service" } });
+  const times = {
+    a: "2026-01-31 10:00:00",
+    b: "2026-01-31T10:00:00.000Z",
+    c: "2026-01-31 09:59:59",
+    d: "2026-01-31T09:59:59.999Z",
+    e: "2026-01-31 10:00:01",
+    f: "2026-01-31T10:00:00.251Z",
+    g: "2026-01-31 23:00:00",
+    h: "2026-01-30T23:59:59.999Z",
+    i: "2026-01-30 23:59:59",
+    j: "2026-02-01 00:00:00",
+    k: "2026-01-31T10:00:00.250Z",
+  };
+  for (const [id, time] of Object.entries(times)) table.insert({ id, locked_until: time });
+  const due = (...time: Parameters<typeof Date.UTC>) => table.claimable(0, Date.UTC(...time));
+  assert.deepEqual(due(2026, 0, 31, 9, 59, 59, 998), ["i", "h", "c"]);
+  assert.deepEqual(due(2026, 0, 31, 9, 59, 59, 999), ["i", "h", "c", "d"]);
+  assert.deepEqual(due(2026, 0, 31, 10, 0, 0, 0), ["i", "h", "c", "d", "a", "b"]);
+  assert.deepEqual(due(2026, 0, 31, 10, 0, 0, 249), ["i", "h", "c", "d", "a", "b"]);
+  assert.deepEqual(due(2026, 0, 31, 10, 0, 0, 250), ["i", "h", "c", "d", "a", "b", "k"]);
+  assert.deepEqual(due(2026, 0, 31, 10, 0, 0, 251), ["i", "h", "c", "d", "a", "b", "k", "f"]);
+  assert.deepEqual(due(2026, 0, 31, 10, 0, 1), ["i", "h", "c", "d", "a", "b", "k", "f", "e"]);
+  assert.deepEqual(due(2026, 1, 1), [..."ihcdabkfegj"]);
+  assert.deepEqual(table.claimable(0, Date.UTC(2026, 1, 1), 3), ["i", "h", "c"]);
+});
+
+Deno.test("a settle works on a row whose time another program wrote in its own format", () => {
+  using table = new Table({ timeType: "TEXT" });
+  const id = table.insert({ locked_until: "2026-01-31 09:00:00" });
+  assert.deepEqual(table.claimable(0), [id]);
+  const [token] = table.take([id]);
+  assert.deepEqual(table.query("SELECT locked_until FROM jobs"), [
+    { locked_until: "2026-01-31T10:00:31.000Z" },
+  ]);
+  assert.deepEqual(table.run(table.statements.remove, token!), [{ id }]);
+});
+
+Deno.test("an attempt that is no possible number is claimable, and ends as one", () => {
+  using table = new Table({
+    change: (ddl) => ddl.replace("INTEGER NOT NULL DEFAULT 1", "INTEGER"),
+  });
+  const cases: [SqlValue, bigint][] = [
+    [null, 2n],
+    [-5n, 2n],
+    [0n, 2n],
+    [1n, 2n],
+    [41n, 42n],
+    ["garbage", 2n],
+    ["", 2n],
+    ["12 or so", 13n],
+    [new Uint8Array([255, 0]), 2n],
+    [2.5, 3n],
+    [2147483645n, 2147483646n],
+    [2147483647n, 2147483647n],
+    [9223372036854775807n, 2147483647n],
+    [1e300, 2147483647n],
+    [-1e300, 2n],
+    ["99999999999999999999999", 2147483647n],
+  ];
+  for (const [attempt, expected] of cases) {
+    const id = table.insert({ attempt });
+    assert.deepEqual(table.claimable(1), [id]);
+    const [token] = table.take([id]);
+    const place = `attempt ${String(attempt)}`;
+    assert.equal(token!.attempt, Number(expected), place);
+    const [row] = table.query("SELECT attempt, typeof(attempt) AS type FROM jobs");
+    assert.deepEqual(row, { attempt: expected, type: "integer" }, place);
+    assert.deepEqual(table.run(table.statements.remove, token!), [{ id }], place);
+  }
+});
+
+Deno.test("a row whose id is NULL or no integer and no text is never claimed", () => {
+  using table = new Table({
+    change: (ddl) => ddl.replace("INTEGER PRIMARY KEY AUTOINCREMENT", "BLOB UNIQUE"),
+  });
+  for (const id of [null, 1.5, new Uint8Array([1]), 5n, "five"]) table.insert({ id });
+  assert.deepEqual(table.claimable(1), [5n, "five"]);
+});
+
+Deno.test("rows that nobody has claimed come in order of id, up to the limit", () => {
+  using table = new Table();
+  for (const id of [5n, -3n, 9007199254740993n, 9007199254740992n]) table.insert({ id });
+  const ordered = [-3n, 5n, 9007199254740992n, 9007199254740993n];
+  assert.deepEqual(table.claimable(1), ordered);
+  assert.deepEqual(table.claimable(1, NOW, 2), ordered.slice(0, 2));
+});
+
+Deno.test("a payload comes out of the claim as it was stored", () => {
+  using table = new Table({ payload: { column: "payload", storage: "bytes" } });
+  const bytes = new Uint8Array([0, 1, 255]);
+  table.insert({ payload: bytes });
+  const [row] = table.run(table.statements.take, { ...LEASE, ids: [1n] });
+  assert.deepEqual(table.statements.read(row!), {
+    id: 1n,
+    attempt: 2,
+    expiry: Date.UTC(2026, 0, 31, 10, 0, 31),
+    payload: bytes,
+  });
+});
+
+Deno.test("a row that @db/sqlite reads, integers as numbers where they fit, is read the same", () => {
+  const { read } = statementsOf(describe(), "INTEGER");
+  const row = { id: 7, attempt: 2, expiry: 1769853631000, payload: null };
+  const expected = { id: 7n, attempt: 2, expiry: 1769853631000, payload: null };
+  assert.deepEqual(read(row), expected);
+  assert.deepEqual(read({ ...row, id: 7n, attempt: 2n, expiry: 1769853631000n }), expected);
+  assert.deepEqual(read({ ...row, id: "7" }), { ...expected, id: "7" });
+});
+
+Deno.test("names are quoted, whatever is in them", () => {
+  const odd = describe({
+    table: 'my "jobs"',
+    id: { column: 'i"d', generatedBy: "database" },
+    payload: { column: "select", storage: "text" },
+    attempt: "a b",
+    lockedUntil: "order",
+  });
+  using database = new DatabaseSync(":memory:");
+  for (const text of ddl(odd)) database.exec(text);
+  const statements = leaseStatements(odd, {
+    columns: new Map([["order", "INTEGER"]]),
+    problems: [],
+  });
+  database.exec(`INSERT INTO "my ""jobs""" ("select") VALUES ('x')`);
+  const run = <V>(statement: Statement<V>, values: V): SqlRow[] =>
+    database.prepare(statement.text).all(...bind(statement, values)) as SqlRow[];
+  assert.equal(run(statements.claimable[1]!, { now: NOW, limit: 1 })[0]!.id, 1);
+  const { id, attempt, expiry } = statements.read(
+    run(statements.take, { ...LEASE, ids: [1n] })[0]!,
+  );
+  const held = { id, attempt, expiry, latestExpiry: expiry };
+  assert.equal(run(statements.renew, { ...held, ...LEASE }).length, 1);
+  assert.equal(run(statements.remove, held).length, 1);
+});
