@@ -18,6 +18,11 @@ export interface QueryResult {
 
 /** One connection to a database for as long as it is held. All calls are I/O and nothing else. */
 export interface Session {
+  /**
+   * Aborts, with a `DriverError`, when the connection is found to be gone while a transaction is
+   * open on it. From then on every call is rejected without being sent.
+   */
+  readonly lost: AbortSignal;
   /** Runs one statement. */
   query(text: string, params?: readonly SqlValue[]): Promise<QueryResult>;
   /** Runs one statement once for each set of parameters, in order. */
@@ -45,7 +50,7 @@ export interface Driver<Name extends string = string, Forms extends Form = Form>
   readonly dialect: Dialect;
   /** Opens the database. May be called again after `close`. */
   open(): Promise<void>;
-  /** Takes a session; give it back with `release`. */
+  /** Takes a session from the pool; give it back with `release`. */
   session(): Promise<Session>;
   /** What an error thrown by a session means. */
   classify(error: unknown): DriverErrorKind;

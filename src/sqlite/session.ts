@@ -3,6 +3,8 @@ import type { SqliteConnection } from "./connection.ts";
 
 /** A turn on the one connection: inside the gate for a transaction, or for a single statement. */
 export class SqliteSession implements Session {
+  /** A database in this process is never lost. */
+  readonly lost: AbortSignal = NEVER;
   readonly #connection: SqliteConnection;
   #inTransaction = false;
 
@@ -71,3 +73,5 @@ export class SqliteSession implements Session {
     this.#connection.leave();
   }
 }
+
+const NEVER = new AbortController().signal;
