@@ -286,9 +286,9 @@ for (const timeType of ["INTEGER", "TEXT"]) {
         });
         for (const id of ids) table.insert({ id });
         if (typeof ids[0] === "bigint") table.insert({ id: 9007199254740992n });
-        assert.deepEqual(new Set(table.claimable(1)).isSupersetOf(new Set(ids)), true);
+        assert.deepEqual(new Set(table.claimable(1)).isSupersetOf(new Set<MessageId>(ids)), true);
         const tokens = table.take(ids);
-        assert.deepEqual(new Set(tokens.map(({ id }) => id)), new Set(ids));
+        assert.deepEqual(new Set(tokens.map(({ id }) => id)), new Set<MessageId>(ids));
         for (const token of tokens) {
           const later = { now: NOW + 15_000, leaseSeconds: 30 };
           const renewed = { ...token, latestExpiry: token.expiry + 15_000 };
