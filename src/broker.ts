@@ -56,6 +56,7 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
   readonly lease: number;
   /** The default poll interval in milliseconds. */
   readonly pollInterval: number;
+  #connected: RunningBroker | undefined;
 
   /**
    * Declares a broker; nothing connects yet.
@@ -103,12 +104,10 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
    * Connects a broker that only publishes, outside any app. Close it with `close` or `await using`.
    *
    * @throws {SchemaError} if a table that it creates is not as described
+   * @throws {ClosedError} if it is connected already, or runs in an app
    */
   async connect(): Promise<this> {
-    if (runningBrokers.has(this)) {
-      throw new ClosedError("Cannot connect this broker again: it is connected; close it first");
-    }
-    runningBrokers.set(this, await RunningBroker.open(this, NO_STATES, PRODUCTION));
+    this.#connected = await RunningBroker.open(this, NO_STATES, PRODUCTION);
     return this;
   }
 
@@ -129,11 +128,11 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
     );
   }
 
-  /** Closes what `connect` has opened. */
+  /** Closes what `connect` has opened; what an app has opened is closed when the app stops. */
   async close(): Promise<void> {
-    const running = runningBrokers.get(this);
-    runningBrokers.delete(this);
-    await running?.close();
+    const connected = this.#connected;
+    this.#connected = undefined;
+    await connected?.close();
   }
 
   /** Closes what `connect` has opened. */

@@ -5,7 +5,7 @@ import { ClosedError, DeclarationError, ShutdownError } from "./errors.ts";
 import { logOf } from "./log.ts";
 import type { Published } from "./publisher.ts";
 import type { AnyQueue } from "./queue.ts";
-import { RunningBroker, runningBrokers } from "./running_broker.ts";
+import { RunningBroker } from "./running_broker.ts";
 import type { Runtime } from "./runtime.ts";
 import type { StateValue } from "./state.ts";
 import type { QueueReport, SubscriptionLoop } from "./subscription_loop.ts";
@@ -33,9 +33,11 @@ export class RunningApp implements StartedApp {
   readonly #runtime: Runtime;
   readonly #hurry = new AbortController();
   readonly #finish = Promise.withResolvers<void>();
-  #brokers: RunningBroker[] = [];
+  #started: Promise<void> = Promise.resolve();
+  readonly #brokers: RunningBroker[] = [];
   #stopping: Promise<ShutdownReport> | undefined;
   #broken: { readonly error: unknown } | undefined;
+  #closed = false;
 
   /** Starts an app. What was opened is closed again if any of it fails. */
   static async start(app: App, options: StartOptions): Promise<RunningApp> {
@@ -46,13 +48,9 @@ export class RunningApp implements StartedApp {
     }
     const running = new RunningApp(app, options);
     runningApps.set(app, running);
-    try {
-      await running.#start();
-      return running;
-    } catch (error) {
-      await running.#closeBrokers();
-      throw error;
-    }
+    running.#started = running.#start();
+    await running.#started;
+    return running;
   }
 
   private constructor(app: App, { runtime, replaced }: StartOptions) {
@@ -66,6 +64,12 @@ export class RunningApp implements StartedApp {
 
   /** Publishes through the one broker that serves the queue. */
   publish(queue: AnyQueue, message: unknown): Promise<Published> {
+    if (this.#closed) {
+      throw new ClosedError(
+        `Cannot publish to queue "${queue.name}": the app "${this.#app.name}" is closed; ` +
+          `publish in an onShutdown hook at the latest`,
+      );
+    }
     const serving = this.#brokers.filter((broker) => broker.serves(queue));
     if (serving.length === 1) return serving[0]!.publish(queue, message);
     throw new DeclarationError(
@@ -96,15 +100,33 @@ export class RunningApp implements StartedApp {
   }
 
   async #start(): Promise<void> {
+    try {
+      await this.#open();
+      LOG.info("App {name} is running", { name: this.#app.name });
+    } catch (error) {
+      this.hurry();
+      await this.#endWork();
+      await this.#closeBrokers();
+      runningApps.delete(this.#app);
+      throw error;
+    }
+  }
+
+  async #open(): Promise<void> {
     await this.#runHooks("onStartup");
     for (const broker of this.#app.brokers) {
-      const running = await RunningBroker.open(broker, this.states, this.#runtime);
-      this.#brokers.push(running);
-      runningBrokers.set(broker, running);
+      this.#brokers.push(await RunningBroker.open(broker, this.states, this.#runtime));
+      this.#checkNotStopped();
     }
     for (const loop of this.#loops) loop.start((error) => this.#breakDown(error));
     await this.#runHooks("afterStartup");
-    LOG.info("App {name} is running", { name: this.#app.name });
+  }
+
+  #checkNotStopped(): void {
+    if (this.#stopping === undefined) return;
+    throw new ClosedError(
+      `Cannot start the app "${this.#app.name}" to its end: it was stopped meanwhile`,
+    );
   }
 
   /** A loop that ends by an error of its own takes the app down, so that it is noticed. */
@@ -119,18 +141,29 @@ export class RunningApp implements StartedApp {
 
   async #stop(): Promise<ShutdownReport> {
     const start = now();
+    if (!await this.#hasStarted()) return { queues: [], duration: now() - start };
     LOG.info("App {name} is stopping", { name: this.#app.name });
     await this.#runShutdownHooks("onShutdown");
-    await Promise.all(this.#loops.map((loop) => loop.stopIntake()));
-    await this.#finishHandlers();
+    await this.#endWork();
     const queues = this.#loops.map(({ report }) => report);
     await this.#closeBrokers();
     await this.#runShutdownHooks("afterShutdown");
+    runningApps.delete(this.#app);
     const report = { queues, duration: now() - start };
     LOG.info("App {name} has stopped: {report}", { name: this.#app.name, report });
     if (this.#broken === undefined) this.#finish.resolve();
     else this.#finish.reject(this.#broken.error);
     return report;
+  }
+
+  /** A start that is under way when the app is stopped fails, and closes what it has opened. */
+  #hasStarted(): Promise<boolean> {
+    return this.#started.then(() => true, () => false);
+  }
+
+  async #endWork(): Promise<void> {
+    await Promise.all(this.#loops.map((loop) => loop.stopIntake()));
+    await this.#finishHandlers();
   }
 
   /** Drain, then abort, then free what is left. Leases are renewed all the while. */
@@ -160,16 +193,14 @@ export class RunningApp implements StartedApp {
   }
 
   async #closeBrokers(): Promise<void> {
-    for (const loop of this.#loops) await loop.close();
-    for (const broker of this.#app.brokers) runningBrokers.delete(broker);
+    this.#closed = true;
     for (const broker of this.#brokers.toReversed()) await broker.close();
-    this.#brokers = [];
-    runningApps.delete(this.#app);
   }
 
   async #runHooks(point: HookPoint): Promise<void> {
     for (const hook of this.#app.hooks[point]) {
       await inRealTime(async () => await hook(this.#app));
+      this.#checkNotStopped();
     }
   }
 

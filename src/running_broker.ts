@@ -4,6 +4,7 @@ import { createTables } from "./check/create_tables.ts";
 import type { States } from "./delivery_in_work.ts";
 import type { TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
+import { ClosedError } from "./errors.ts";
 import type { AnyInbox } from "./inbox.ts";
 import { LeaseForm } from "./claim/lease.ts";
 import { Pool } from "./pool.ts";
@@ -34,12 +35,17 @@ export class RunningBroker {
     states: States,
     runtime: Runtime,
   ): Promise<RunningBroker> {
+    if (runningBrokers.has(broker)) {
+      throw new ClosedError("Cannot open this broker again: it is open; close it, or stop its app");
+    }
     const pool = new Pool(broker.driver);
     await pool.open();
     try {
       await createTables(broker.driver, pool, broker.tables);
       const facts = await checkTables(broker.driver, pool, usesOf(broker));
-      return new RunningBroker(broker, pool, facts, states, runtime);
+      const running = new RunningBroker(broker, pool, facts, states, runtime);
+      runningBrokers.set(broker, running);
+      return running;
     } catch (error) {
       await pool.close();
       throw error;
@@ -79,8 +85,10 @@ export class RunningBroker {
   }
 
   /** Closes the database. No loop may be running. */
-  close(): Promise<void> {
-    return this.#pool.close();
+  async close(): Promise<void> {
+    runningBrokers.delete(this.#declaration);
+    for (const loop of this.loops) await loop.close();
+    await this.#pool.close();
   }
 
   #formOf(subscription: AnySubscription, facts: TableFacts, runtime: Runtime): LeaseForm {
@@ -102,8 +110,8 @@ export class RunningBroker {
   }
 }
 
-/** The running side of each broker that is connected. */
-export const runningBrokers: WeakMap<object, RunningBroker> = new WeakMap();
+/** The running side of each broker that is open. */
+export const runningBrokers: WeakMap<Declaration, RunningBroker> = new WeakMap();
 
 function usesOf({ subscriptions, tables }: Declaration): readonly TableUse[] {
   const subscribed = subscriptions.map(({ queue: { inbox, name } }): TableUse => ({
