@@ -30,6 +30,11 @@ export function now(): number {
   return Date.now();
 }
 
+/** Milliseconds on a clock that never steps. */
+export function monotonic(): number {
+  return performance.now();
+}
+
 /** A number in [0, 1). */
 export function random(): number {
   return timeScope.getStore()?.random() ?? Math.random();

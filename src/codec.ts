@@ -1,6 +1,6 @@
 import { PayloadError } from "./errors.ts";
 import type { Payload, Stored } from "./payload.ts";
-import { storedBytes, storedText } from "./stored.ts";
+import { storableText, storedBytes, storedText } from "./stored.ts";
 
 /** How a message becomes text and back. Either way may be asynchronous. */
 export interface TextCodec<In, Out> {
@@ -38,9 +38,8 @@ export function codec<In, Out = In>(
     storage,
     async encode(message: In): Promise<Stored> {
       const stored: unknown = await codec.encode(message);
-      if (storage === "text" ? typeof stored === "string" : stored instanceof Uint8Array) {
-        return stored as Stored;
-      }
+      if (storage === "text" && typeof stored === "string") return storableText(stored);
+      if (storage === "bytes" && stored instanceof Uint8Array) return stored;
       throw new PayloadError(
         `the codec gave ${typeof stored}; let encode give ` +
           (storage === "text" ? `a string, or declare storage: "bytes"` : "a Uint8Array"),

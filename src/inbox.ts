@@ -153,7 +153,8 @@ function checkColumns(table: string, columns: readonly (readonly [string, unknow
     if (typeof column !== "string" || column === "") {
       throw new DeclarationError(
         `Cannot describe "${table}": the role ${role} is ${describeValue(column)}; ` +
-          `give the name of its column`,
+          `give the name of its column` +
+          (role === "id" ? `, or { column, generate: () => … }` : ""),
       );
     }
     const other = roleOf.get(column.toLowerCase());
@@ -168,6 +169,9 @@ function checkColumns(table: string, columns: readonly (readonly [string, unknow
 }
 
 function describeValue(value: unknown): string {
+  if (typeof value === "object" && value !== null) {
+    return `an object with ${Object.keys(value).join(", ") || "nothing in it"}`;
+  }
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }
 

@@ -1,16 +1,18 @@
 import { inRealTime } from "./clock.ts";
-import type { Driver, Session, SqlRow } from "./driver/driver.ts";
+import type { Driver, QueryResult, Session, SqlRow } from "./driver/driver.ts";
 import { bind, type Statement } from "./driver/statement.ts";
 
 /** The statements of one transaction. */
 export interface Transaction {
   /** Runs a statement and returns its rows. */
   query<Values>(statement: Statement<Values>, values: Values): Promise<readonly SqlRow[]>;
-  /** Runs a statement once for each set of values; one list of rows for each. */
-  queryEach<Values>(
+  /** Runs a statement and returns its rows and what it has changed. */
+  run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult>;
+  /** Runs a statement once for each set of values. */
+  runEach<Values>(
     statement: Statement<Values>,
     valueSets: readonly Values[],
-  ): Promise<readonly (readonly SqlRow[])[]>;
+  ): Promise<readonly QueryResult[]>;
 }
 
 /** A driver's sessions as the core uses them: every call is I/O, and passes in real time. */
@@ -36,9 +38,14 @@ export class Pool {
     statement: Statement<Values>,
     values: Values,
   ): Promise<readonly SqlRow[]> {
+    return (await this.run(statement, values)).rows;
+  }
+
+  /** Runs one statement on a session of its own; its rows, and what it has changed. */
+  async run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
     const session = await inRealTime(() => this.#driver.session());
     try {
-      return await new SessionTransaction(session).query(statement, values);
+      return await new SessionTransaction(session).run(statement, values);
     } finally {
       await inRealTime(() => session.release());
     }
@@ -69,16 +76,19 @@ class SessionTransaction implements Transaction {
     statement: Statement<Values>,
     values: Values,
   ): Promise<readonly SqlRow[]> {
-    const params = bind(statement, values);
-    return (await inRealTime(() => this.#session.query(statement.text, params))).rows;
+    return (await this.run(statement, values)).rows;
   }
 
-  async queryEach<Values>(
+  run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
+    const params = bind(statement, values);
+    return inRealTime(() => this.#session.query(statement.text, params));
+  }
+
+  runEach<Values>(
     statement: Statement<Values>,
     valueSets: readonly Values[],
-  ): Promise<readonly (readonly SqlRow[])[]> {
+  ): Promise<readonly QueryResult[]> {
     const paramSets = valueSets.map((values) => bind(statement, values));
-    const results = await inRealTime(() => this.#session.queryEach(statement.text, paramSets));
-    return results.map(({ rows }) => rows);
+    return inRealTime(() => this.#session.queryEach(statement.text, paramSets));
   }
 }

@@ -1,5 +1,5 @@
-import type { MessageId, TableFacts } from "./driver/dialect.ts";
-import type { NewRow } from "./driver/dialect.ts";
+import { readFacts } from "./check/read_facts.ts";
+import type { MessageId, NewRow, TableFacts } from "./driver/dialect.ts";
 import type { Driver, SqlRow } from "./driver/driver.ts";
 import type { Statement } from "./driver/statement.ts";
 import { encodePayload } from "./encode_payload.ts";
@@ -72,12 +72,10 @@ export class Publisher {
     return known;
   }
 
-  async #buildStatement({ description }: AnyInbox): Promise<Statement<NewRow>> {
-    const { dialect } = this.#driver;
-    const rows = await this.#pool.query(dialect.inspect(description), undefined);
-    const facts = dialect.facts(description, rows);
+  async #buildStatement(inbox: AnyInbox): Promise<Statement<NewRow>> {
+    const facts = await readFacts(this.#driver, this.#pool, inbox);
     if (facts.problems.length > 0) throw new SchemaError(facts.problems);
-    return dialect.publish(description, facts);
+    return this.#driver.dialect.publish(inbox.description, facts);
   }
 }
 

@@ -98,7 +98,7 @@ export class RunningBroker {
     return new LeaseForm({
       queue: queue.name,
       pool: this.#pool,
-      statements: driver.dialect.lease(description, facts),
+      statements: driver.dialect.lease(description, facts, runtime.clock),
       leaseSeconds: (options.lease ?? lease) / 1000,
       countsAttempts: description.attempt !== undefined,
       runtime,

@@ -1,4 +1,4 @@
-import type { MessageId } from "./driver/dialect.ts";
+import type { Clock, MessageId } from "./driver/dialect.ts";
 import type { Outcome } from "./outcome.ts";
 import type { AnySubscription } from "./subscription.ts";
 
@@ -45,9 +45,15 @@ export interface DeliveryRecord {
 export interface Runtime {
   /** Told of everything that happens. Must not throw. */
   observe(event: AppEvent): void;
+  /** Whose clock decides what is due on databases that have one of their own. */
+  readonly clock: Clock;
   /** While true no lease is renewed, as if the database did not answer the keeper. */
   readonly renewalsPaused: boolean;
 }
 
 /** The runtime of production. */
-export const PRODUCTION: Runtime = { observe: () => {}, renewalsPaused: false };
+export const PRODUCTION: Runtime = {
+  observe: () => {},
+  clock: "database",
+  renewalsPaused: false,
+};

@@ -81,6 +81,11 @@ function checkOptions(
   options: SubscribeOptions<Form, string>,
 ): CheckedOptions {
   const place = `queue "${queue.name}"`;
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(
+      `Cannot subscribe to ${place} with ${String(options)} as options: give an object or none`,
+    );
+  }
   const unknown = Object.keys(options).filter((option) => !OPTIONS.includes(option));
   if (unknown.length > 0) {
     throw new DeclarationError(

@@ -1,6 +1,6 @@
 import { PayloadError } from "./errors.ts";
 import type { Payload } from "./payload.ts";
-import { storedText } from "./stored.ts";
+import { storableText, storedText } from "./stored.ts";
 
 /**
  * A payload that is text, kept as it is.
@@ -15,10 +15,7 @@ export function text(column: string): Payload<string> {
       if (typeof message !== "string") {
         throw new PayloadError(`${typeof message} is not text; give a string`);
       }
-      if (message.isWellFormed()) return message;
-      throw new PayloadError(
-        "the text has a lone surrogate, which no database stores; make it well-formed",
-      );
+      return storableText(message);
     },
     decode: storedText,
   };

@@ -117,7 +117,10 @@ export class TestApp implements AsyncDisposable {
     this.#app = app;
     this.time = time;
     this.#ownsTime = ownsTime;
-    this.#runtime = new TestRuntime((event) => this.#observe(event));
+    this.#runtime = new TestRuntime(
+      time instanceof FakeTime ? "given" : "database",
+      (event) => this.#observe(event),
+    );
   }
 
   /** Every delivery that has started, in order. */
@@ -253,9 +256,11 @@ export class TestApp implements AsyncDisposable {
 /** A runtime that tells a test app of everything. */
 class TestRuntime implements Runtime {
   renewalsPaused = false;
+  readonly clock: Runtime["clock"];
   readonly observe: (event: AppEvent) => void;
 
-  constructor(observe: (event: AppEvent) => void) {
+  constructor(clock: Runtime["clock"], observe: (event: AppEvent) => void) {
+    this.clock = clock;
     this.observe = observe;
   }
 }

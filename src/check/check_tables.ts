@@ -3,6 +3,7 @@ import type { Driver } from "../driver/driver.ts";
 import { SchemaError, type SchemaProblem } from "../errors.ts";
 import type { AnyInbox } from "../inbox.ts";
 import type { Pool } from "../pool.ts";
+import { readFacts } from "./read_facts.ts";
 
 /** A described table and the queue that needs it, if it is not only created. */
 export interface TableUse {
@@ -23,9 +24,7 @@ export async function checkTables(
   const checked = new Map<AnyInbox, TableFacts>();
   const problems: SchemaProblem[] = [];
   for (const { inbox, subscription } of uses) {
-    const { inspect, facts } = driver.dialect;
-    const rows = await pool.query(inspect(inbox.description), undefined);
-    const found = facts(inbox.description, rows);
+    const found = await readFacts(driver, pool, inbox);
     checked.set(inbox, found);
     problems.push(...found.problems.map((problem) => ({ ...problem, subscription })));
   }

@@ -1,9 +1,16 @@
 import { now } from "../clock.ts";
-import type { LeaseStatements, LeaseToken, MessageId } from "../driver/dialect.ts";
+import type {
+  ClaimAtOnce,
+  FindThenTake,
+  LeaseStatements,
+  LeaseToken,
+  MessageId,
+} from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { Pool, Transaction } from "../pool.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ClaimForm } from "./claim_form.ts";
+import { DatabaseClock } from "./database_clock.ts";
 import { LeaseClaim, type LeaseEnding, type LeaseWriter } from "./lease_claim.ts";
 import { LeaseKeeper } from "./lease_keeper.ts";
 import { SettleBatch } from "./settle_batch.ts";
@@ -25,33 +32,45 @@ export interface LeaseFormOptions {
  */
 export class LeaseForm implements ClaimForm, LeaseWriter {
   readonly #options: LeaseFormOptions;
+  readonly #clock = new DatabaseClock();
   readonly #keeper: LeaseKeeper;
   readonly #settles: SettleBatch;
 
   constructor(options: LeaseFormOptions) {
     this.#options = options;
-    this.#keeper = new LeaseKeeper(options);
-    this.#settles = new SettleBatch(options.pool);
+    this.#keeper = new LeaseKeeper({ ...options, clock: this.#clock });
+    this.#settles = new SettleBatch(options.pool, options.statements);
   }
 
   get queue(): string {
     return this.#options.queue;
   }
 
+  /** The present, by the clock that decides what is due. */
+  get now(): number {
+    return this.#clock.now;
+  }
+
+  get countsAttempts(): boolean {
+    return this.#options.countsAttempts;
+  }
+
   async claim(limit: number): Promise<readonly LeaseClaim[]> {
-    const { pool, statements } = this.#options;
-    const rows = await pool.transaction(async (transaction) => {
-      const ids = await this.#findClaimable(transaction, limit);
-      return ids.length === 0 ? [] : await this.#take(transaction, ids);
+    const { statements: { claim, read } } = this.#options;
+    const rows = claim.kind === "at once"
+      ? await this.#claimAtOnce(claim, limit)
+      : await this.#findThenTake(claim, limit);
+    const claims = rows.map(read).map((row) => {
+      this.#clock.observe(row.now);
+      return new LeaseClaim(row, this);
     });
-    const claims = rows.map((row) => new LeaseClaim(statements.read(row), this));
     for (const claim of claims) this.#keeper.keep(claim);
     return claims;
   }
 
   write(token: LeaseToken, ending: LeaseEnding): Promise<boolean> {
     const { statements } = this.#options;
-    const values = { ...token, now: now() };
+    const values = { ...token, now: this.now };
     switch (ending.kind) {
       case "remove":
         return this.#settles.write(statements.remove, values);
@@ -73,25 +92,43 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
     return Promise.resolve();
   }
 
-  /** Asks the parts of the claim in turn, until there are enough. */
-  async #findClaimable(transaction: Transaction, limit: number): Promise<readonly MessageId[]> {
+  #claimAtOnce({ claim }: ClaimAtOnce, limit: number): Promise<readonly SqlRow[]> {
+    const { pool, leaseSeconds } = this.#options;
+    return pool.query(claim, { now: now(), leaseSeconds, limit });
+  }
+
+  #findThenTake(plan: FindThenTake, limit: number): Promise<readonly SqlRow[]> {
+    return this.#options.pool.transaction(async (transaction) => {
+      const ids = await this.#find(transaction, plan, limit);
+      return ids.length === 0 ? [] : await this.#take(transaction, plan, ids);
+    });
+  }
+
+  /** Asks the parts of the search in turn, until there are enough. */
+  async #find(
+    transaction: Transaction,
+    { find }: FindThenTake,
+    limit: number,
+  ): Promise<readonly MessageId[]> {
     const ids: MessageId[] = [];
-    for (const part of this.#options.statements.claimable) {
+    for (const part of find) {
       const rows = await transaction.query(part, { now: now(), limit: limit - ids.length });
-      ids.push(...rows.map((row) => row.id as MessageId));
+      ids.push(...rows.map((row) => this.#options.statements.readId(row)));
       if (ids.length === limit) break;
     }
     return ids;
   }
 
-  /** The rows in claim order, in which the database need not return them. */
+  /** The rows in the order in which they were found, in which the database need not return them. */
   async #take(
     transaction: Transaction,
+    { take, fetch }: FindThenTake,
     ids: readonly MessageId[],
   ): Promise<readonly SqlRow[]> {
-    const { statements, leaseSeconds } = this.#options;
-    const rows = await transaction.query(statements.take, { now: now(), leaseSeconds, ids });
-    const byId = new Map(rows.map((row) => [row.id, row]));
+    const { statements: { readId }, leaseSeconds } = this.#options;
+    const taken = await transaction.query(take, { now: now(), leaseSeconds, ids });
+    const rows = fetch === undefined ? taken : await transaction.query(fetch, { ids });
+    const byId = new Map(rows.map((row) => [readId(row), row]));
     return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
   }
 }

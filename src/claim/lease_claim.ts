@@ -1,5 +1,5 @@
 import { backoff } from "../backoff.ts";
-import { now, sleep } from "../clock.ts";
+import { sleep } from "../clock.ts";
 import type { ClaimedRow, LeaseToken, MessageId } from "../driver/dialect.ts";
 import type { SqlValue } from "../driver/driver.ts";
 import { AlreadySettledError, DriverError, LeaseLostError } from "../errors.ts";
@@ -12,6 +12,10 @@ export type LeaseEnding = Settlement | { readonly kind: "release" };
 export interface LeaseWriter {
   /** The queue's name, for messages. */
   readonly queue: string;
+  /** The present, by the clock that decides what is due. */
+  readonly now: number;
+  /** Whether the table counts attempts, and a token so tells its holder from any later one. */
+  readonly countsAttempts: boolean;
   /** Writes an ending under the token's guard; resolves to whether the row was changed. */
   write(token: LeaseToken, ending: LeaseEnding): Promise<boolean>;
   /** Nothing of this claim is to be renewed any more. */
@@ -73,6 +77,7 @@ export class LeaseClaim implements Claim {
   /** The row is known to hold this expiry. */
   renewed(expiry: number): void {
     this.#expiry = expiry;
+    this.#latestExpiry = expiry;
   }
 
   /** The row is no longer this claim's. A claim that is settling or settled knows better. */
@@ -116,17 +121,29 @@ export class LeaseClaim implements Claim {
   /** Tries until the database answers or the lease ends. */
   async #end(settlement: Settlement): Promise<void> {
     for (let tries = 1;; tries++) {
+      if (this.#cannotBeTold) {
+        return this.#fail(this.#lost("its lease ended while a renewal was in doubt"));
+      }
       try {
         if (await this.#writer.write(this.token, settlement)) return this.#settled();
         return this.#fail(this.#lost("its row is gone or another claim holds it"));
       } catch (error) {
         if (!mayPass(error)) return this.#fail(error);
-        if (now() >= this.#expiry) {
+        if (this.#writer.now >= this.#expiry) {
           return this.#fail(this.#lost("its lease ended before the database answered", error));
         }
       }
       await sleep(backoff(tries, BETWEEN_SETTLES));
     }
+  }
+
+  /**
+   * Without attempts, once the lease has ended: the expiry of a renewal whose result is unknown may
+   * by chance be what another claim has written.
+   */
+  get #cannotBeTold(): boolean {
+    return !this.#writer.countsAttempts && this.#latestExpiry !== this.#expiry &&
+      this.#writer.now >= this.#expiry;
   }
 
   #settled(): void {

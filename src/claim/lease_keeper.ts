@@ -1,8 +1,10 @@
-import { after, now, type Timer } from "../clock.ts";
+import { after, type Timer } from "../clock.ts";
 import { expiryOf, type LeaseStatements } from "../driver/dialect.ts";
 import { logOf } from "../log.ts";
 import type { Pool } from "../pool.ts";
 import type { Runtime } from "../runtime.ts";
+import type { DatabaseClock } from "./database_clock.ts";
+import { guarded, writeGuarded } from "./guarded_writes.ts";
 import type { LeaseClaim } from "./lease_claim.ts";
 
 /** What a keeper works with. */
@@ -13,6 +15,7 @@ export interface LeaseKeeperOptions {
   readonly leaseSeconds: number;
   /** Whether the table counts attempts, and a token so tells its holder from any later one. */
   readonly countsAttempts: boolean;
+  readonly clock: DatabaseClock;
   readonly runtime: Runtime;
 }
 
@@ -49,6 +52,10 @@ export class LeaseKeeper {
     this.#closed = true;
     this.#held.clear();
     this.#disarm();
+  }
+
+  get #now(): number {
+    return this.#options.clock.now;
   }
 
   get #halfLease(): number {
@@ -95,22 +102,21 @@ export class LeaseKeeper {
   #loseWhatCannotBeTold(): void {
     if (this.#options.countsAttempts) return;
     for (const claim of this.#held) {
-      if (claim.expiry <= now()) this.#lose(claim, "its lease ended before it was renewed");
+      if (claim.expiry <= this.#now) this.#lose(claim, "its lease ended before it was renewed");
     }
   }
 
   async #write(claims: readonly LeaseClaim[]): Promise<void> {
     const { pool, statements, leaseSeconds, queue, runtime } = this.#options;
-    const times = { now: now(), leaseSeconds };
+    const times = { now: this.#now, leaseSeconds };
     const expiry = expiryOf(times);
     for (const claim of claims) claim.renewing(expiry);
-    const results = await pool.transaction((transaction) =>
-      transaction.queryEach(
-        statements.renew,
-        claims.map((claim) => ({ ...claim.token, ...times })),
-      )
-    );
-    const renewed = claims.filter((_, index) => results[index]!.length > 0);
+    const writes = claims.map((claim) => ({
+      ...guarded(statements.renew, { ...claim.token, ...times }),
+      claim,
+    }));
+    const changed = await writeGuarded(pool, statements, writes);
+    const renewed = writes.filter((write) => changed.has(write)).map(({ claim }) => claim);
     for (const claim of renewed) claim.renewed(expiry);
     runtime.observe({ type: "renewed", queue, ids: renewed.map(({ id }) => id) });
     for (const claim of claims) {
@@ -129,7 +135,7 @@ export class LeaseKeeper {
     }
     this.#failing = true;
     for (const claim of claims) {
-      if (claim.expiry <= now()) {
+      if (claim.expiry <= this.#now) {
         this.#lose(claim, "its lease ended before it could be renewed", error);
       }
     }
@@ -150,7 +156,7 @@ export class LeaseKeeper {
   /** Soon again, and at the latest when the first of the leases ends. */
   #untilNextTry(): number {
     const firstEnd = Math.min(...[...this.#held].map(({ expiry }) => expiry));
-    return Math.max(1, Math.min(this.#halfLease, LONGEST_RETRY, firstEnd - now()));
+    return Math.max(1, Math.min(this.#halfLease, LONGEST_RETRY, firstEnd - this.#now));
   }
 
   get #place(): { readonly queue: string } {

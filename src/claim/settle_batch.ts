@@ -1,10 +1,9 @@
-import type { GuardedStatement, LeaseToken } from "../driver/dialect.ts";
-import type { Pool, Transaction } from "../pool.ts";
+import type { GuardedWrite, LeaseStatements, LeaseToken } from "../driver/dialect.ts";
+import type { Pool } from "../pool.ts";
+import { type Guarded, guarded, writeGuarded } from "./guarded_writes.ts";
 
-/** One guarded write that waits for its turn. */
-interface Write {
-  readonly statement: GuardedStatement<never>;
-  readonly values: LeaseToken;
+/** One settle that waits for its turn. */
+interface Waiting extends Guarded {
   readonly resolve: (changed: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -15,22 +14,19 @@ interface Write {
  */
 export class SettleBatch {
   readonly #pool: Pool;
-  #waiting: Write[] = [];
+  readonly #statements: LeaseStatements;
+  #waiting: Waiting[] = [];
   #writing = false;
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, statements: LeaseStatements) {
     this.#pool = pool;
+    this.#statements = statements;
   }
 
   /** Resolves to whether the row was still the token's, and so was changed. */
-  write<Extra>(statement: GuardedStatement<Extra>, values: LeaseToken & Extra): Promise<boolean> {
+  write<Extra>(write: GuardedWrite<Extra>, values: LeaseToken & Extra): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({
-        statement: statement as GuardedStatement<never>,
-        values,
-        resolve,
-        reject,
-      });
+      this.#waiting.push({ ...guarded(write, values), resolve, reject });
       if (!this.#writing) void this.#writeAll();
     });
   }
@@ -38,43 +34,19 @@ export class SettleBatch {
   async #writeAll(): Promise<void> {
     this.#writing = true;
     while (this.#waiting.length > 0) {
-      const writes = this.#waiting;
+      const waiting = this.#waiting;
       this.#waiting = [];
-      await this.#writeTogether(writes);
+      await this.#writeTogether(waiting);
     }
     this.#writing = false;
   }
 
-  async #writeTogether(writes: readonly Write[]): Promise<void> {
+  async #writeTogether(waiting: readonly Waiting[]): Promise<void> {
     try {
-      const changed = writes.length === 1
-        ? await this.#writeOne(writes[0]!)
-        : await this.#pool.transaction((transaction) => writeEach(transaction, writes));
-      for (const write of writes) write.resolve(changed.has(write));
+      const changed = await writeGuarded(this.#pool, this.#statements, waiting);
+      for (const each of waiting) each.resolve(changed.has(each));
     } catch (error) {
-      for (const write of writes) write.reject(error);
+      for (const each of waiting) each.reject(error);
     }
   }
-
-  async #writeOne(write: Write): Promise<ReadonlySet<Write>> {
-    const rows = await this.#pool.query(write.statement, write.values as never);
-    return new Set(rows.length > 0 ? [write] : []);
-  }
-}
-
-async function writeEach(
-  transaction: Transaction,
-  writes: readonly Write[],
-): Promise<ReadonlySet<Write>> {
-  const changed = new Set<Write>();
-  for (const [statement, alike] of Map.groupBy(writes, ({ statement }) => statement)) {
-    const results = await transaction.queryEach(
-      statement,
-      alike.map(({ values }) => values as never),
-    );
-    alike.forEach((write, index) => {
-      if (results[index]!.length > 0) changed.add(write);
-    });
-  }
-  return changed;
 }

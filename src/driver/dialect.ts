@@ -6,6 +6,9 @@ import type { Statement } from "./statement.ts";
 /** A row's id with the database's exact value: integers are `bigint`, everything else text. */
 export type MessageId = bigint | string;
 
+/** Whose clock decides what is due: the database's, or the one that is given to each statement. */
+export type Clock = "database" | "given";
+
 /** How a payload is stored. */
 export type PayloadStorage = "text" | "bytes";
 
@@ -27,7 +30,9 @@ export interface TableDescription {
 
 /** What the database says about a described table, read by the statements of `inspect`. */
 export interface TableFacts {
-  /** Declared type by column name; empty if the table does not exist. */
+  /** Whether the table exists. */
+  readonly exists: boolean;
+  /** Declared type by column name as it was described. */
   readonly columns: ReadonlyMap<string, string>;
   /** What is wrong with the table for the use described. */
   readonly problems: readonly SchemaProblem[];
@@ -41,6 +46,8 @@ export interface ClaimedRow {
   readonly attempt: number | undefined;
   /** When the lease ends, in milliseconds since 1970. */
   readonly expiry: number;
+  /** What the database's clock said, where it rules; in milliseconds since 1970. */
+  readonly now?: number;
   /** The payload as stored. */
   readonly payload: SqlValue;
 }
@@ -57,35 +64,64 @@ export interface LeaseToken {
   readonly latestExpiry: number;
 }
 
-/** The clock and the length of a lease. `now` is used where the host's clock rules. */
+/** The clock and the length of a lease. */
 export interface LeaseTimes {
-  /** The host's clock, in milliseconds since 1970. */
+  /**
+   * The present, in milliseconds since 1970: exact where the host's clock rules, else what is known
+   * of the database's, which the statements of a claim then ask themselves.
+   */
   readonly now: number;
   /** How long the lease is to last. */
   readonly leaseSeconds: number;
 }
 
-/** A guarded write: it changes the row only while the token still owns it, and then returns its id. */
+/** A write under guard: it changes the row only while the token still owns it. */
 export type GuardedStatement<Extra = unknown> = Statement<LeaseToken & Extra>;
+
+/** A guarded write, for one row and, where the database can, for many at once. */
+export interface GuardedWrite<Extra = unknown> {
+  /** Writes one row. It returns the row's id or, where nothing can be returned, counts it. */
+  readonly one: GuardedStatement<Extra>;
+  /** Writes many rows, each under its own token, and returns or counts likewise. */
+  readonly many?: Statement<readonly (LeaseToken & Extra)[]>;
+}
+
+/** A claim that one statement makes: it returns the rows that it has taken. */
+export interface ClaimAtOnce {
+  readonly kind: "at once";
+  /** Takes up to `limit` rows and returns them in claim order. */
+  readonly claim: Statement<LeaseTimes & { readonly limit: number }>;
+}
+
+/** A claim that is made in a short transaction. */
+export interface FindThenTake {
+  readonly kind: "find, then take";
+  /** The parts of the search, asked in turn until enough ids have come back, each in order. */
+  readonly find: readonly Statement<{ readonly now: number; readonly limit: number }>[];
+  /** Takes the rows with these ids: writes the expiry, counts the attempt. */
+  readonly take: Statement<LeaseTimes & { readonly ids: readonly MessageId[] }>;
+  /** Reads the rows that were taken, where `take` cannot return them. */
+  readonly fetch?: Statement<{ readonly ids: readonly MessageId[] }>;
+}
 
 /** The statements of the lease form for one table. */
 export interface LeaseStatements {
-  /** The parts of a claim, to be asked in turn until enough ids have come back, each in order. */
-  readonly claimable: readonly Statement<{ readonly now: number; readonly limit: number }>[];
-  /** Takes the rows with these ids: writes the expiry, counts the attempt, returns the rows. */
-  readonly take: Statement<LeaseTimes & { readonly ids: readonly MessageId[] }>;
-  /** Moves the expiry forward, and nothing else. */
-  readonly renew: GuardedStatement<LeaseTimes>;
+  /** How rows are claimed. */
+  readonly claim: ClaimAtOnce | FindThenTake;
+  /** Moves the expiry forward, to `expiryOf` the times, and nothing else. */
+  readonly renew: GuardedWrite<LeaseTimes>;
   /** Deletes the row. */
-  readonly remove: GuardedStatement;
+  readonly remove: GuardedWrite;
   /** Makes the row claimable, its attempt spent. */
-  readonly free: GuardedStatement<{ readonly now: number }>;
-  /** Makes the row claimable after a delay, its attempt spent. */
-  readonly delay: GuardedStatement<{ readonly now: number; readonly delay: number }>;
+  readonly free: GuardedWrite<{ readonly now: number }>;
+  /** Makes the row claimable after a delay in milliseconds, its attempt spent. */
+  readonly delay: GuardedWrite<{ readonly now: number; readonly delay: number }>;
   /** Makes the row claimable, its attempt given back. */
-  readonly release: GuardedStatement<{ readonly now: number }>;
-  /** Reads a row that `take` returned. */
+  readonly release: GuardedWrite<{ readonly now: number }>;
+  /** Reads a row that a claim returned. */
   read(row: SqlRow): ClaimedRow;
+  /** Reads the id of a row that was found or written. */
+  readId(row: SqlRow): MessageId;
 }
 
 /** A row to be published. */
@@ -104,8 +140,8 @@ export interface Dialect {
   inspect(table: TableDescription): Statement<void>;
   /** What the rows of `inspect` say, and what is wrong. */
   facts(table: TableDescription, rows: readonly SqlRow[]): TableFacts;
-  /** The statements of the lease form. */
-  lease(table: TableDescription, facts: TableFacts): LeaseStatements;
+  /** The statements of the lease form, by the clock that is to rule. */
+  lease(table: TableDescription, facts: TableFacts, clock: Clock): LeaseStatements;
   /** Inserts one row and returns its id as `id`. */
   publish(table: TableDescription, facts: TableFacts): Statement<NewRow>;
 }

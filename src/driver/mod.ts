@@ -19,9 +19,13 @@
 
 export { expiryOf, nextSecond } from "./dialect.ts";
 export type {
+  ClaimAtOnce,
   ClaimedRow,
+  Clock,
   Dialect,
+  FindThenTake,
   GuardedStatement,
+  GuardedWrite,
   LeaseStatements,
   LeaseTimes,
   LeaseToken,

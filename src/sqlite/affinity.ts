@@ -6,7 +6,7 @@ export function affinityOf(declaredType: string): Affinity {
   const type = declaredType.toUpperCase();
   if (type.includes("INT")) return "INTEGER";
   if (/CHAR|CLOB|TEXT/.test(type)) return "TEXT";
-  if (type === "" || type === "ANY" || type.includes("BLOB")) return "BLOB";
+  if (type === "" || type.includes("BLOB")) return "BLOB";
   if (/REAL|FLOA|DOUB/.test(type)) return "REAL";
   return "NUMERIC";
 }

@@ -25,6 +25,7 @@ export class SqliteConnection {
   readonly #settings: ConnectionSettings;
   #file = "";
   #gate = new WriterGate();
+  #closed = false;
 
   /** Sets the connection up: WAL for a file of our own, and a check that it can be written. */
   static async open(
@@ -101,11 +102,12 @@ export class SqliteConnection {
 
   /** Rolls back what is open, if the database has not done so by itself. */
   rollback(): void {
-    if (this.#client.inTransaction) this.run("ROLLBACK");
+    if (!this.#closed && this.#client.inTransaction) this.run("ROLLBACK");
   }
 
   /** Gives the gate back, and closes the connection unless it is a caller's handle. */
   close(): void {
+    this.#closed = true;
     if (this.#file !== "") unshareGate(this.#file);
     this.#file = "";
     this.#client.release();

@@ -35,7 +35,8 @@ function leaseIndexes(table: TableDescription): readonly string[] {
   return [
     `CREATE INDEX ${quoteIndex(table.table, "free")} ON ${target} (${quote(table.id.column)}) ` +
     `WHERE ${lockedUntil} IS NULL`,
-    `CREATE INDEX ${quoteIndex(table.table, "leased")} ON ${target} (${lockedUntil}) ` +
+    `CREATE INDEX ${quoteIndex(table.table, "leased")} ON ${target} ` +
+    `(${lockedUntil}, ${quote(table.id.column)}) ` +
     `WHERE ${lockedUntil} IS NOT NULL`,
   ];
 }

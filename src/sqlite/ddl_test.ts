@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import type { LeaseStatements, TableDescription } from "../driver/dialect.ts";
+import type { TableDescription } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import { bind, type Statement } from "../driver/statement.ts";
 import { ddl } from "./ddl.ts";
-import { leaseStatements } from "./lease_statements.ts";
+import { leaseStatements, type SqliteLeaseStatements } from "./lease_statements.ts";
 import { facts, inspect } from "./table_facts.ts";
 
 const NOW = Date.UTC(2026, 0, 31, 10);
@@ -30,7 +30,7 @@ Deno.test("a table with every role, and its two indexes", () => {
   "locked_until" INTEGER
 )`,
     `CREATE INDEX "jobs_free" ON "jobs" ("id") WHERE "locked_until" IS NULL`,
-    `CREATE INDEX "jobs_leased" ON "jobs" ("locked_until") WHERE "locked_until" IS NOT NULL`,
+    `CREATE INDEX "jobs_leased" ON "jobs" ("locked_until", "id") WHERE "locked_until" IS NOT NULL`,
   ]);
 });
 
@@ -47,7 +47,7 @@ Deno.test("a table without attempts, with bytes, in a schema", () => {
   "locked_until" INTEGER
 )`,
     `CREATE INDEX "queues"."jobs_free" ON "jobs" ("id") WHERE "locked_until" IS NULL`,
-    `CREATE INDEX "queues"."jobs_leased" ON "jobs" ("locked_until") ` +
+    `CREATE INDEX "queues"."jobs_leased" ON "jobs" ("locked_until", "id") ` +
     `WHERE "locked_until" IS NOT NULL`,
   ]);
   using database = new DatabaseSync(":memory:");
@@ -108,7 +108,7 @@ const LEASED = 50_000;
 /** A table made by ddl(), with 50,000 leased rows at its head and as many free ones behind. */
 function largeTable(
   { timeType = "INTEGER", ...variant }: { timeType?: string } & Partial<TableDescription>,
-): { database: DatabaseSync; statements: LeaseStatements } {
+): { database: DatabaseSync; statements: SqliteLeaseStatements } {
   const table = describe(variant);
   const database = new DatabaseSync(":memory:");
   for (const text of ddl(table)) {
@@ -123,7 +123,7 @@ function largeTable(
     SELECT ${id}, '{"n":' || n || '}', CASE WHEN n <= ${LEASED} THEN ${expiry} END FROM numbers
   `);
   const columns = new Map([["locked_until", timeType]]);
-  return { database, statements: leaseStatements(table, { columns, problems: [] }) };
+  return { database, statements: leaseStatements(table, { exists: true, columns, problems: [] }) };
 }
 
 function planOf<V>(database: DatabaseSync, statement: Statement<V>, values: V): string {
@@ -141,7 +141,7 @@ for (
   Deno.test(`each part of a claim reads its index in order, with ${name}`, () => {
     const { database, statements } = largeTable(variant);
     using _database = database;
-    const [expired, free] = statements.claimable;
+    const [expired, free] = statements.claim.find;
     const values = { now: NOW, limit: 10 };
     for (const analysed of [false, true]) {
       if (analysed) database.exec("ANALYZE");
@@ -158,7 +158,7 @@ for (
     const { database, statements } = largeTable(variant);
     using _database = database;
     const idOf = (n: number) => variant.id === undefined ? n : `job-${String(n).padStart(6, "0")}`;
-    const [expired, free] = statements.claimable;
+    const [expired, free] = statements.claim.find;
     const ask = <V>(statement: Statement<V>, values: V) =>
       database.prepare(statement.text).all(...bind(statement, values)).map(({ id }) => id);
     assert.deepEqual(ask(expired!, { now: NOW, limit: 3 }), []);
@@ -171,7 +171,7 @@ for (
 Deno.test("each part of a claim reads its index, with text times", () => {
   const { database, statements } = largeTable({ timeType: "TEXT" });
   using _database = database;
-  const [expired, free] = statements.claimable;
+  const [expired, free] = statements.claim.find;
   for (const analysed of [false, true]) {
     if (analysed) database.exec("ANALYZE");
     assert.match(
@@ -189,8 +189,10 @@ Deno.test("taking and settling find their rows by id", () => {
   using _database = database;
   const token = { id: 5n, attempt: 2, expiry: NOW, latestExpiry: NOW };
   const values = { ...token, now: NOW, leaseSeconds: 30, delay: 0, ids: [1n, 2n] };
-  for (const name of ["take", "renew", "remove", "free", "delay", "release"] as const) {
-    const plan = planOf(database, statements[name] as Statement<typeof values>, values);
-    assert.match(plan, /SEARCH jobs USING INTEGER PRIMARY KEY \(rowid=\?\)/, name);
+  const { claim, renew, remove, free, delay, release } = statements;
+  const writes = [renew, remove, free, delay, release].map(({ one }) => one);
+  for (const write of [claim.take, ...writes]) {
+    const plan = planOf(database, write as Statement<typeof values>, values);
+    assert.match(plan, /SEARCH jobs USING INTEGER PRIMARY KEY \(rowid=\?\)/, write.text);
   }
 });

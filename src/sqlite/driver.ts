@@ -29,6 +29,7 @@ class SqliteFileDriver implements SqliteDriver {
   readonly forms: readonly SqliteForm[] = ["lease", "advisory lock"];
   readonly dialect: Dialect = sqliteDialect;
   readonly #source: ClientSource;
+  #opening: Promise<SqliteConnection> | undefined;
   #connection: SqliteConnection | undefined;
 
   constructor(source: ClientSource) {
@@ -36,13 +37,20 @@ class SqliteFileDriver implements SqliteDriver {
   }
 
   async open(): Promise<void> {
-    if (this.#connection !== undefined) {
+    if (this.#opening !== undefined) {
       throw new ClosedError(
         `Cannot open the SQLite database ${this.#source.label} again: this driver has it open; ` +
           `give each broker a driver of its own`,
       );
     }
-    this.#connection = await SqliteConnection.open(await this.#openClient(), this.#source);
+    const opening = this.#connect();
+    this.#opening = opening;
+    try {
+      this.#connection = await opening;
+    } catch (error) {
+      if (this.#opening === opening) this.#opening = undefined;
+      throw error;
+    }
   }
 
   session(): Promise<Session> {
@@ -58,10 +66,16 @@ class SqliteFileDriver implements SqliteDriver {
     return classify(error);
   }
 
-  close(): Promise<void> {
-    this.#connection?.close();
+  async close(): Promise<void> {
+    const opening = this.#opening;
+    this.#opening = undefined;
+    const connection = await opening?.catch(() => undefined);
     this.#connection = undefined;
-    return Promise.resolve();
+    connection?.close();
+  }
+
+  async #connect(): Promise<SqliteConnection> {
+    return await SqliteConnection.open(await this.#openClient(), this.#source);
   }
 
   async #openClient(): Promise<SqliteClient> {

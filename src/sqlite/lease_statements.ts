@@ -1,6 +1,8 @@
 import {
   expiryOf,
+  type FindThenTake,
   type GuardedStatement,
+  type GuardedWrite,
   type LeaseStatements,
   type LeaseTimes,
   type LeaseToken,
@@ -15,7 +17,10 @@ import { type TimeStorage, timeStorageOf } from "./affinity.ts";
 import { quote, quoteTable } from "./quote.ts";
 
 /** The lease form's statements for one table, in the form its columns ask for. */
-export function leaseStatements(table: TableDescription, facts: TableFacts): LeaseStatements {
+export function leaseStatements(
+  table: TableDescription,
+  facts: TableFacts,
+): SqliteLeaseStatements {
   const lockedUntil = table.lockedUntil!;
   const columns: Columns = {
     table: quoteTable(table.table),
@@ -26,15 +31,24 @@ export function leaseStatements(table: TableDescription, facts: TableFacts): Lea
     time: timeStorageOf(facts.columns.get(lockedUntil) ?? "") ?? "milliseconds",
   };
   return {
-    claimable: [expired(columns), free(columns)],
-    take: take(columns),
+    claim: {
+      kind: "find, then take",
+      find: [expired(columns), free(columns)],
+      take: take(columns),
+    },
     renew: guarded<LeaseTimes>(columns, update(columns, set(columns, expiryOf))),
     remove: guarded(columns, { text: `DELETE FROM ${columns.table}`, params: [] }),
     free: guarded<Now>(columns, update(columns, setFree(columns))),
     delay: guarded<Now & Delay>(columns, update(columns, setDelay(columns))),
     release: guarded<Now>(columns, update(columns, setReleased(columns))),
     read: (row) => read(row, columns),
+    readId,
   };
+}
+
+/** SQLite's claims search first, and take in the same transaction. */
+export interface SqliteLeaseStatements extends LeaseStatements {
+  readonly claim: FindThenTake;
 }
 
 interface Columns {
@@ -136,12 +150,13 @@ function setReleased(columns: Columns): Statement<Now> {
 function guarded<Extra>(
   columns: Columns,
   write: Statement<Extra>,
-): GuardedStatement<Extra> {
+): GuardedWrite<Extra> {
   const { id, attempt, lockedUntil, time } = columns;
-  const fence = attempt === undefined ? `${lockedUntil} >= ?` : `${attempt} = ?`;
-  return {
-    text:
-      `${write.text} WHERE ${id} = ? AND ${fence} AND ${lockedUntil} <= ? RETURNING ${id} AS id`,
+  const fence = attempt === undefined
+    ? `${lockedUntil} IN (?, ?)`
+    : `${attempt} = ? AND ${lockedUntil} <= ?`;
+  const one: GuardedStatement<Extra> = {
+    text: `${write.text} WHERE ${id} = ? AND ${fence} RETURNING ${id} AS id`,
     params: [
       ...write.params as readonly ((values: LeaseToken & Extra) => SqlValue)[],
       (token) => token.id,
@@ -150,11 +165,12 @@ function guarded<Extra>(
       (token) => encodeTime(token.latestExpiry, time),
     ],
   };
+  return { one };
 }
 
 function read(row: SqlRow, columns: Columns): ReturnType<LeaseStatements["read"]> {
   return {
-    id: readId(row.id!),
+    id: readId(row),
     attempt: columns.attempt === undefined ? undefined : Number(row.attempt),
     expiry: columns.time === "text" ? Date.parse(String(row.expiry)) : Number(row.expiry),
     payload: row.payload ?? null,
@@ -162,7 +178,7 @@ function read(row: SqlRow, columns: Columns): ReturnType<LeaseStatements["read"]
 }
 
 /** `@db/sqlite` reads an integer that fits as a number. */
-function readId(id: SqlValue): MessageId {
+function readId({ id }: SqlRow): MessageId {
   return typeof id === "string" ? id : BigInt(id as bigint | number);
 }
 

@@ -1,15 +1,10 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import type {
-  LeaseStatements,
-  LeaseToken,
-  MessageId,
-  TableDescription,
-} from "../driver/dialect.ts";
+import type { LeaseToken, MessageId, TableDescription } from "../driver/dialect.ts";
 import type { SqlRow, SqlValue } from "../driver/driver.ts";
 import { bind, type Statement } from "../driver/statement.ts";
 import { ddl } from "./ddl.ts";
-import { leaseStatements } from "./lease_statements.ts";
+import { leaseStatements, type SqliteLeaseStatements } from "./lease_statements.ts";
 
 const NOW = Date.UTC(2026, 0, 31, 10, 0, 0, 250);
 const LEASE = { now: NOW, leaseSeconds: 30 };
@@ -26,8 +21,9 @@ function describe(options: Partial<TableDescription> = {}): TableDescription {
   };
 }
 
-function statementsOf(table: TableDescription, timeType: string): LeaseStatements {
+function statementsOf(table: TableDescription, timeType: string): SqliteLeaseStatements {
   return leaseStatements(table, {
+    exists: true,
     columns: new Map([["locked_until", timeType]]),
     problems: [],
   });
@@ -47,16 +43,16 @@ function snapshot(attempt: string | undefined, timeType: string) {
     delay: 1_500,
   };
   const show = <V>(statement: Statement<V>) => [statement.text, bind(statement, values as V)];
-  assert.equal(statements.claimable.length, 2);
+  assert.equal(statements.claim.find.length, 2);
   return {
-    expired: show(statements.claimable[0]!),
-    unclaimed: show(statements.claimable[1]!),
-    take: show(statements.take),
-    renew: show(statements.renew),
-    remove: show(statements.remove),
-    free: show(statements.free),
-    delay: show(statements.delay),
-    release: show(statements.release),
+    expired: show(statements.claim.find[0]!),
+    unclaimed: show(statements.claim.find[1]!),
+    take: show(statements.claim.take),
+    renew: show(statements.renew.one),
+    remove: show(statements.remove.one),
+    free: show(statements.free.one),
+    delay: show(statements.delay.one),
+    release: show(statements.release.one),
   };
 }
 
@@ -101,8 +97,7 @@ Deno.test("the statements for integer times and attempts", () => {
 Deno.test("the statements for integer times without attempts", () => {
   const expiry = 1769853631000n;
   const latest = 1769853646000n;
-  const guard =
-    `WHERE "id" = ? AND "locked_until" >= ? AND "locked_until" <= ? RETURNING "id" AS id`;
+  const guard = `WHERE "id" = ? AND "locked_until" IN (?, ?) RETURNING "id" AS id`;
   assert.deepEqual(snapshot(undefined, "INTEGER"), {
     expired: [
       `SELECT "id" AS id FROM "main"."jobs" WHERE "locked_until" <= ? ` +
@@ -172,8 +167,7 @@ Deno.test("the statements for text times without attempts", () => {
   const expiry = "2026-01-31T10:00:31.000Z";
   const latest = "2026-01-31T10:00:46.000Z";
   const next = "2026-01-31T10:00:01.000Z";
-  const guard =
-    `WHERE "id" = ? AND "locked_until" >= ? AND "locked_until" <= ? RETURNING "id" AS id`;
+  const guard = `WHERE "id" = ? AND "locked_until" IN (?, ?) RETURNING "id" AS id`;
   const update = `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`;
   assert.deepEqual(snapshot(undefined, "TEXT"), {
     expired: EXPIRED_TEXT,
@@ -193,7 +187,7 @@ Deno.test("the statements for text times without attempts", () => {
 });
 
 Deno.test("the declared type of the column decides how times are kept", () => {
-  const first = (type: string) => bind(statementsOf(describe(), type).renew, token(1n))[0];
+  const first = (type: string) => bind(statementsOf(describe(), type).renew.one, token(1n))[0];
   for (const type of ["INTEGER", "BIGINT", "int"]) assert.equal(first(type), 1769853631000n);
   for (const type of ["TEXT", "VARCHAR(30)", "DATETIME", "TIMESTAMP"]) {
     assert.equal(first(type), "2026-01-31T10:00:31.000Z");
@@ -203,7 +197,7 @@ Deno.test("the declared type of the column decides how times are kept", () => {
 /** A table made by ddl(), after what a test changes of it. */
 class Table implements Disposable {
   readonly database = new DatabaseSync(":memory:");
-  readonly statements: LeaseStatements;
+  readonly statements: SqliteLeaseStatements;
 
   constructor(
     { timeType = "INTEGER", change = (ddl: string) => ddl, ...rest }:
@@ -237,11 +231,11 @@ class Table implements Disposable {
   }
 
   claimable(part: 0 | 1, now = NOW, limit = 1_000): SqlValue[] {
-    return this.run(this.statements.claimable[part]!, { now, limit }).map(({ id }) => id!);
+    return this.run(this.statements.claim.find[part]!, { now, limit }).map(({ id }) => id!);
   }
 
   take(ids: readonly MessageId[], times = LEASE): LeaseToken[] {
-    return this.run(this.statements.take, { ...times, ids }).map((row) => {
+    return this.run(this.statements.claim.take, { ...times, ids }).map((row) => {
       const { id, attempt, expiry } = this.statements.read(row);
       return { id, attempt, expiry, latestExpiry: expiry };
     });
@@ -292,11 +286,11 @@ for (const timeType of ["INTEGER", "TEXT"]) {
         for (const token of tokens) {
           const later = { now: NOW + 15_000, leaseSeconds: 30 };
           const renewed = { ...token, latestExpiry: token.expiry + 15_000 };
-          assert.deepEqual(table.run(table.statements.renew, { ...token, ...later }), [
+          assert.deepEqual(table.run(table.statements.renew.one, { ...token, ...later }), [
             { id: token.id },
           ]);
-          assert.deepEqual(table.run(table.statements.remove, renewed), [{ id: token.id }]);
-          assert.deepEqual(table.run(table.statements.remove, renewed), []);
+          assert.deepEqual(table.run(table.statements.remove.one, renewed), [{ id: token.id }]);
+          assert.deepEqual(table.run(table.statements.remove.one, renewed), []);
         }
         const left = table.query("SELECT id FROM jobs").map(({ id }) => id);
         assert.deepEqual(left, typeof ids[0] === "bigint" ? [9007199254740992n] : []);
@@ -319,9 +313,9 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       assert.equal(second!.attempt, attempt === undefined ? undefined : 3);
       for (const name of ["renew", "remove", "free", "delay", "release"] as const) {
         const values = { ...first!, now: first!.expiry, leaseSeconds: 30, delay: 0 };
-        assert.deepEqual(table.run(table.statements[name], values), [], `a late ${name}`);
+        assert.deepEqual(table.run(table.statements[name].one, values), [], `a late ${name}`);
       }
-      assert.deepEqual(table.run(table.statements.remove, second!), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, second!), [{ id }]);
     });
 
     Deno.test(`a settle with the old expiry holds after a renewal, ${kind}`, () => {
@@ -329,9 +323,9 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       const id = table.insert({});
       const [token] = table.take([id]);
       const times = { now: NOW + 15_000, leaseSeconds: 30 };
-      assert.equal(table.run(table.statements.renew, { ...token!, ...times }).length, 1);
+      assert.equal(table.run(table.statements.renew.one, { ...token!, ...times }).length, 1);
       const uncertain = { ...token!, latestExpiry: token!.expiry + 15_000 };
-      assert.deepEqual(table.run(table.statements.remove, uncertain), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, uncertain), [{ id }]);
     });
 
     Deno.test(`a settle holds though the renewal tried before it never arrived, ${kind}`, () => {
@@ -339,36 +333,36 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       const id = table.insert({});
       const [token] = table.take([id]);
       const uncertain = { ...token!, latestExpiry: token!.expiry + 15_000 };
-      assert.deepEqual(table.run(table.statements.remove, uncertain), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, uncertain), [{ id }]);
     });
 
     Deno.test(`a freed row is claimable within a second, and an old token is no more, ${kind}`, () => {
       using table = new Table({ timeType, attempt });
       const id = table.insert({});
       const [first] = table.take([id]);
-      assert.equal(table.run(table.statements.free, { ...first!, now: NOW }).length, 1);
+      assert.equal(table.run(table.statements.free.one, { ...first!, now: NOW }).length, 1);
       const next = Date.UTC(2026, 0, 31, 10, 0, 1);
       const now = attempt === undefined ? next : NOW;
       assert.deepEqual([...table.claimable(0, now), ...table.claimable(1, now)], [id]);
       const [second] = table.take([id], { now, leaseSeconds: 30 });
       assert.equal(second!.attempt, attempt === undefined ? undefined : 3);
-      assert.deepEqual(table.run(table.statements.remove, first!), []);
-      assert.deepEqual(table.run(table.statements.remove, second!), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, first!), []);
+      assert.deepEqual(table.run(table.statements.remove.one, second!), [{ id }]);
     });
 
     Deno.test(`a released row keeps its attempt, and its old token is no more, ${kind}`, () => {
       using table = new Table({ timeType, attempt });
       const id = table.insert({});
       const [first] = table.take([id]);
-      assert.equal(table.run(table.statements.release, { ...first!, now: NOW }).length, 1);
+      assert.equal(table.run(table.statements.release.one, { ...first!, now: NOW }).length, 1);
       const next = Date.UTC(2026, 0, 31, 10, 0, 1);
       assert.deepEqual([...table.claimable(0), ...table.claimable(1)], [], "not in this second");
       assert.deepEqual([...table.claimable(0, next), ...table.claimable(1, next)], [id]);
       const [second] = table.take([id], { now: next, leaseSeconds: 30 });
       assert.equal(second!.attempt, first!.attempt);
       assert(second!.expiry > first!.expiry);
-      assert.deepEqual(table.run(table.statements.remove, first!), []);
-      assert.deepEqual(table.run(table.statements.remove, second!), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, first!), []);
+      assert.deepEqual(table.run(table.statements.remove.one, second!), [{ id }]);
     });
 
     Deno.test(`a holder with a shorter lease keeps its row from a late settle, ${kind}`, () => {
@@ -380,11 +374,11 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       const [holder] = table.take([id], { now: stalled!.expiry, leaseSeconds: 5 });
       assert(holder!.expiry > stalled!.expiry && holder!.expiry < late.latestExpiry);
       assert.deepEqual(
-        table.run(table.statements.remove, late),
+        table.run(table.statements.remove.one, late),
         [],
         "a late settle has deleted the row of the holder",
       );
-      assert.deepEqual(table.run(table.statements.remove, holder!), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, holder!), [{ id }]);
     });
   }
 
@@ -393,7 +387,7 @@ for (const timeType of ["INTEGER", "TEXT"]) {
     const id = table.insert({});
     const [token] = table.take([id]);
     const values = { ...token!, now: NOW, delay: 1_500 };
-    assert.equal(table.run(table.statements.delay, values).length, 1);
+    assert.equal(table.run(table.statements.delay.one, values).length, 1);
     const due = Date.UTC(2026, 0, 31, 10, 0, 2, 1);
     assert.deepEqual(table.claimable(0, due - 1), []);
     assert.deepEqual(table.claimable(0, due), [id]);
@@ -446,7 +440,7 @@ Deno.test("a settle works on a row whose time another program wrote in its own f
   assert.deepEqual(table.query("SELECT locked_until FROM jobs"), [
     { locked_until: "2026-01-31T10:00:31.000Z" },
   ]);
-  assert.deepEqual(table.run(table.statements.remove, token!), [{ id }]);
+  assert.deepEqual(table.run(table.statements.remove.one, token!), [{ id }]);
 });
 
 Deno.test("an attempt that is no possible number is claimable, and ends as one", () => {
@@ -479,7 +473,7 @@ Deno.test("an attempt that is no possible number is claimable, and ends as one",
     assert.equal(token!.attempt, Number(expected), place);
     const [row] = table.query("SELECT attempt, typeof(attempt) AS type FROM jobs");
     assert.deepEqual(row, { attempt: expected, type: "integer" }, place);
-    assert.deepEqual(table.run(table.statements.remove, token!), [{ id }], place);
+    assert.deepEqual(table.run(table.statements.remove.one, token!), [{ id }], place);
   }
 });
 
@@ -503,7 +497,7 @@ Deno.test("a payload comes out of the claim as it was stored", () => {
   using table = new Table({ payload: { column: "payload", storage: "bytes" } });
   const bytes = new Uint8Array([0, 1, 255]);
   table.insert({ payload: bytes });
-  const [row] = table.run(table.statements.take, { ...LEASE, ids: [1n] });
+  const [row] = table.run(table.statements.claim.take, { ...LEASE, ids: [1n] });
   assert.deepEqual(table.statements.read(row!), {
     id: 1n,
     attempt: 2,
@@ -532,17 +526,18 @@ Deno.test("names are quoted, whatever is in them", () => {
   using database = new DatabaseSync(":memory:");
   for (const text of ddl(odd)) database.exec(text);
   const statements = leaseStatements(odd, {
+    exists: true,
     columns: new Map([["order", "INTEGER"]]),
     problems: [],
   });
   database.exec(`INSERT INTO "my ""jobs""" ("select") VALUES ('x')`);
   const run = <V>(statement: Statement<V>, values: V): SqlRow[] =>
     database.prepare(statement.text).all(...bind(statement, values)) as SqlRow[];
-  assert.equal(run(statements.claimable[1]!, { now: NOW, limit: 1 })[0]!.id, 1);
+  assert.equal(run(statements.claim.find[1]!, { now: NOW, limit: 1 })[0]!.id, 1);
   const { id, attempt, expiry } = statements.read(
-    run(statements.take, { ...LEASE, ids: [1n] })[0]!,
+    run(statements.claim.take, { ...LEASE, ids: [1n] })[0]!,
   );
   const held = { id, attempt, expiry, latestExpiry: expiry };
-  assert.equal(run(statements.renew, { ...held, ...LEASE }).length, 1);
-  assert.equal(run(statements.remove, held).length, 1);
+  assert.equal(run(statements.renew.one, { ...held, ...LEASE }).length, 1);
+  assert.equal(run(statements.remove.one, held).length, 1);
 });

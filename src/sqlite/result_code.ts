@@ -33,6 +33,6 @@ const KIND_BY_MESSAGE: readonly (readonly [RegExp, DriverErrorKind])[] = [
   [/readonly database/, "read-only"],
   [/not a database|unable to open|malformed/, "unusable"],
   [/constraint failed/, "constraint"],
-  [/no such (table|column)/, "missing"],
+  [/no such (table|column)|has no column named/, "missing"],
   [/database is (not open|closed)/i, "disconnected"],
 ];

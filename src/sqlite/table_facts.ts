@@ -11,7 +11,7 @@ export function inspect(table: TableDescription): Statement<void> {
   const [schema, name] = ["main", ...splitTable(table.table)].slice(-2) as [string, string];
   const tableOf = `FROM ${quote(schema)}.sqlite_schema WHERE lower(name) = lower(?)`;
   return {
-    text: `SELECT name, type, dflt_value IS NOT NULL AS has_default, pk,
+    text: `SELECT name, type, "notnull" AS not_null, dflt_value IS NOT NULL AS has_default, pk,
   (SELECT type ${tableOf}) AS kind,
   (SELECT sql ${tableOf}) AS sql,
   EXISTS (
@@ -30,6 +30,7 @@ export function facts(table: TableDescription, rows: readonly SqlRow[]): TableFa
   const columns = new Map(rows.map((row) => [String(row.name).toLowerCase(), String(row.type)]));
   const described = Object.keys(columnDefinitions(table));
   return {
+    exists: rows.length > 0,
     columns: new Map(described.flatMap((name) => {
       const type = columns.get(name.toLowerCase());
       return type === undefined ? [] : [[name, type] as const];
@@ -51,22 +52,40 @@ function problemsOf(
   columns: ReadonlyMap<string, string>,
   rows: readonly SqlRow[],
 ): readonly SchemaProblem[] {
-  const definitions = columnDefinitions(table);
+  const shape = shapeOf(String(rows[0]?.sql ?? ""));
   const problems: SchemaProblem[] = [];
   if (rows[0]?.kind === "view") {
     problems.push({ table: table.table, problem: "it is a view", fix: "describe its table" });
   }
-  for (const [column, definition] of Object.entries(definitions)) {
+  for (const [column, definition] of Object.entries(columnDefinitions(table))) {
     const type = columns.get(column.toLowerCase());
     const found = type === undefined
       ? missingColumn(table, column, definition)
-      : wrongType(table, column, type);
+      : wrongType(table, column, type, shape) ?? wrongNull(table, column, rows);
     if (found !== undefined) problems.push({ table: table.table, column, ...found });
   }
-  return [...problems, ...idProblems(table, columns, rows)];
+  const id = idProblem(table, rows, shape);
+  return id === undefined ? problems : [...problems, { ...id, column: table.id.column }];
 }
 
 type Finding = Pick<SchemaProblem, "problem" | "fix">;
+
+/** What only the table's own CREATE statement tells. */
+interface Shape {
+  readonly autoincrement: boolean;
+  readonly strict: boolean;
+  readonly withoutRowid: boolean;
+}
+
+function shapeOf(sql: string): Shape {
+  const code = sql.replace(/--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"/g, " ");
+  const options = code.slice(code.lastIndexOf(")") + 1);
+  return {
+    autoincrement: /\bAUTOINCREMENT\b/i.test(code),
+    strict: /\bSTRICT\b/i.test(options),
+    withoutRowid: /\bWITHOUT\s+ROWID\b/i.test(options),
+  };
+}
 
 function missingColumn(table: TableDescription, column: string, definition: string): Finding {
   const fix = column === table.id.column
@@ -76,8 +95,13 @@ function missingColumn(table: TableDescription, column: string, definition: stri
   return { problem: "the column does not exist", fix };
 }
 
-function wrongType(table: TableDescription, column: string, type: string): Finding | undefined {
-  const wanted = wantedType(table, column, type);
+function wrongType(
+  table: TableDescription,
+  column: string,
+  type: string,
+  shape: Shape,
+): Finding | undefined {
+  const wanted = wantedType(table, column, type, shape);
   if (wanted === undefined) return undefined;
   return {
     problem: `the column has the type ${type === "" ? "(none)" : type}`,
@@ -86,14 +110,21 @@ function wrongType(table: TableDescription, column: string, type: string): Findi
 }
 
 /** What the column would have to be, if it is not. */
-function wantedType(table: TableDescription, column: string, type: string): string | undefined {
+function wantedType(
+  table: TableDescription,
+  column: string,
+  type: string,
+  { strict }: Shape,
+): string | undefined {
   const affinity = affinityOf(type);
   switch (column) {
     case table.id.column:
       return ["INTEGER", "TEXT"].includes(affinity) ? undefined : "INTEGER or TEXT";
     case table.payload.column: {
       const wanted = table.payload.storage === "bytes" ? "BLOB" : "TEXT";
-      return [wanted, "BLOB"].includes(affinity) ? undefined : wanted;
+      // A column without a type of its own takes both, but a strict BLOB takes bytes only.
+      const takesBoth = strict ? type.toUpperCase() === "ANY" : affinity === "BLOB";
+      return affinity === wanted || takesBoth ? undefined : wanted;
     }
     case table.attempt:
       return affinity === "INTEGER" ? undefined : "INTEGER";
@@ -104,43 +135,56 @@ function wantedType(table: TableDescription, column: string, type: string): stri
   }
 }
 
-/** An id must name one row, and must not come back after its row is deleted. */
-function idProblems(
+/** A row that nobody has claimed has no expiry. */
+function wrongNull(
   table: TableDescription,
-  columns: ReadonlyMap<string, string>,
+  column: string,
   rows: readonly SqlRow[],
-): readonly SchemaProblem[] {
+): Finding | undefined {
+  if (column !== table.lockedUntil || !Number(rowOf(rows, column)?.not_null)) return undefined;
+  return {
+    problem: "the column may not be NULL, which it is while nobody holds the row",
+    fix: "declare it without NOT NULL (SQLite changes a column only by copying the table)",
+  };
+}
+
+/** An id must name one row, and must not come back after its row is deleted. */
+function idProblem(
+  table: TableDescription,
+  rows: readonly SqlRow[],
+  shape: Shape,
+): SchemaProblem | undefined {
   const id = table.id.column;
-  const row = rows.find((row) => String(row.name).toLowerCase() === id.toLowerCase());
-  if (row === undefined) return [];
-  const place = { table: table.table, column: id };
-  const onlyKey = rows.filter(({ pk }) => Number(pk) > 0).length === 1 && Number(row.pk) === 1;
+  const row = rowOf(rows, id);
+  if (row === undefined) return undefined;
+  const onlyKey = Number(row.pk) === 1 && rows.filter(({ pk }) => Number(pk) > 0).length === 1;
   if (!onlyKey && !Number(row.id_unique)) {
-    return [{
-      ...place,
+    return {
+      table: table.table,
       problem: "the id is not unique",
       fix: `make it the primary key, or run: CREATE UNIQUE INDEX ` +
-        `${quote(`${splitTable(table.table).at(-1)}_${id}`)} ON ${quoteTable(table.table)} (${
-          quote(id)
-        })`,
-    }];
+        `${quote(`${splitTable(table.table).at(-1)}_${id}`)} ON ` +
+        `${quoteTable(table.table)} (${quote(id)})`,
+    };
   }
-  const type = (columns.get(id.toLowerCase()) ?? "").toUpperCase();
-  if (table.id.generatedBy === "service") return [];
-  if (onlyKey && type === "INTEGER") {
-    if (/\bAUTOINCREMENT\b/i.test(String(row.sql))) return [];
-    return [{
-      ...place,
+  if (table.id.generatedBy === "service") return undefined;
+  const generate = `generate ids: { column: ${JSON.stringify(id)}, generate: () => … }`;
+  const isRowid = onlyKey && !shape.withoutRowid && String(row.type).toUpperCase() === "INTEGER";
+  if (isRowid && !shape.autoincrement) {
+    return {
+      table: table.table,
       problem: "the id lacks AUTOINCREMENT, so SQLite gives a deleted row's id to a new row",
-      fix: `declare it INTEGER PRIMARY KEY AUTOINCREMENT, or generate ids: ` +
-        `{ column: ${JSON.stringify(id)}, generate: () => … }`,
-    }];
+      fix: `declare it INTEGER PRIMARY KEY AUTOINCREMENT, or ${generate}`,
+    };
   }
-  if (Number(row.has_default)) return [];
-  return [{
-    ...place,
+  if (isRowid || Number(row.has_default)) return undefined;
+  return {
+    table: table.table,
     problem: "nothing generates the id",
-    fix: `give the column a default, or generate ids: ` +
-      `{ column: ${JSON.stringify(id)}, generate: () => … }`,
-  }];
+    fix: `give the column a default, or ${generate}`,
+  };
+}
+
+function rowOf(rows: readonly SqlRow[], column: string): SqlRow | undefined {
+  return rows.find(({ name }) => String(name).toLowerCase() === column.toLowerCase());
 }

@@ -103,7 +103,7 @@ async function openForm(database: TestDatabase, counted: boolean): Promise<TestF
   const form = new LeaseForm({
     queue: "jobs",
     pool,
-    statements: driver.dialect.lease(jobs.description, facts.get(jobs)!),
+    statements: driver.dialect.lease(jobs.description, facts.get(jobs)!, "database"),
     leaseSeconds: 30,
     countsAttempts: counted,
     runtime: PRODUCTION,

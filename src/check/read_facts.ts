@@ -1,0 +1,22 @@
+import type { TableFacts } from "../driver/dialect.ts";
+import type { Driver } from "../driver/driver.ts";
+import { DriverError } from "../errors.ts";
+import type { AnyInbox } from "../inbox.ts";
+import type { Pool, Transaction } from "../pool.ts";
+
+/** What the database says about a table. */
+export async function readFacts(
+  { dialect }: Driver,
+  pool: Pool | Transaction,
+  { description }: AnyInbox,
+): Promise<TableFacts> {
+  try {
+    return dialect.facts(description, await pool.query(dialect.inspect(description), undefined));
+  } catch (error) {
+    // The schema that the table is said to be in may not exist.
+    if (error instanceof DriverError && error.kind === "missing") {
+      return dialect.facts(description, []);
+    }
+    throw error;
+  }
+}
