@@ -1,7 +1,6 @@
 import { readFacts } from "./check/read_facts.ts";
-import type { MessageId, NewRow, TableFacts } from "./driver/dialect.ts";
-import type { Driver, SqlRow } from "./driver/driver.ts";
-import type { Statement } from "./driver/statement.ts";
+import type { MessageId, NewRow, PublishStatement, TableFacts } from "./driver/dialect.ts";
+import type { Driver } from "./driver/driver.ts";
 import { encodePayload } from "./encode_payload.ts";
 import { PublishError, SchemaError } from "./errors.ts";
 import type { AnyInbox } from "./inbox.ts";
@@ -23,7 +22,7 @@ export class Publisher {
   readonly #pool: Pool;
   readonly #runtime: Runtime;
   readonly #wake: (queue: AnyQueue) => void;
-  readonly #statements = new Map<AnyInbox, Promise<Statement<NewRow>>>();
+  readonly #statements = new Map<AnyInbox, Promise<PublishStatement>>();
 
   constructor(driver: Driver, pool: Pool, runtime: Runtime, wake: (queue: AnyQueue) => void) {
     this.#driver = driver;
@@ -43,18 +42,18 @@ export class Publisher {
   async publish(queue: AnyQueue, message: unknown): Promise<Published> {
     const { inbox, name } = queue;
     const payload = await encodePayload(queue, message);
-    const id = inbox.generateId?.();
-    const row = await this.#insert(queue, { id, payload });
-    const published = { id: readId(row), inserted: true };
+    const id = await this.#insert(queue, { id: inbox.generateId?.(), payload });
+    const published = { id, inserted: true };
     this.#runtime.observe({ type: "published", queue: name, id: published.id, message });
     this.#wake(queue);
     return published;
   }
 
-  async #insert(queue: AnyQueue, row: NewRow): Promise<SqlRow> {
+  async #insert(queue: AnyQueue, row: NewRow): Promise<MessageId> {
     try {
-      const statement = await this.#statementOf(queue.inbox);
-      return (await this.#pool.query(statement, row))[0]!;
+      const { insert, readId } = await this.#statementOf(queue.inbox);
+      const [returned] = await this.#pool.query(insert, row);
+      return row.id ?? readId(returned!);
     } catch (cause) {
       if (cause instanceof SchemaError) throw cause;
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -65,21 +64,16 @@ export class Publisher {
     }
   }
 
-  #statementOf(inbox: AnyInbox): Promise<Statement<NewRow>> {
+  #statementOf(inbox: AnyInbox): Promise<PublishStatement> {
     const known = this.#statements.get(inbox) ?? this.#buildStatement(inbox);
     this.#statements.set(inbox, known);
     known.catch(() => this.#statements.delete(inbox));
     return known;
   }
 
-  async #buildStatement(inbox: AnyInbox): Promise<Statement<NewRow>> {
+  async #buildStatement(inbox: AnyInbox): Promise<PublishStatement> {
     const facts = await readFacts(this.#driver, this.#pool, inbox);
     if (facts.problems.length > 0) throw new SchemaError(facts.problems);
     return this.#driver.dialect.publish(inbox.description, facts);
   }
-}
-
-function readId(row: SqlRow): MessageId {
-  const { id } = row;
-  return typeof id === "string" ? id : BigInt(id as bigint | number);
 }

@@ -132,6 +132,14 @@ export interface NewRow {
   readonly payload: SqlValue;
 }
 
+/** How a row is published. */
+export interface PublishStatement {
+  /** Inserts the row, and returns its id where the database makes it. */
+  readonly insert: Statement<NewRow>;
+  /** Reads the id that it returned. */
+  readId(row: SqlRow): MessageId;
+}
+
 /** How statements are written for one database. Pure: description in, statement out. */
 export interface Dialect {
   /** `CREATE TABLE` and `CREATE INDEX` for a described table, one statement each. */
@@ -142,8 +150,8 @@ export interface Dialect {
   facts(table: TableDescription, rows: readonly SqlRow[]): TableFacts;
   /** The statements of the lease form, by the clock that is to rule. */
   lease(table: TableDescription, facts: TableFacts, clock: Clock): LeaseStatements;
-  /** Inserts one row and returns its id as `id`. */
-  publish(table: TableDescription, facts: TableFacts): Statement<NewRow>;
+  /** How a row is published. */
+  publish(table: TableDescription, facts: TableFacts): PublishStatement;
 }
 
 /** When a lease written now ends: at a whole second, so that every database can hold it exactly. */

@@ -32,6 +32,7 @@ export type {
   MessageId,
   NewRow,
   PayloadStorage,
+  PublishStatement,
   TableDescription,
   TableFacts,
 } from "./dialect.ts";

@@ -1,5 +1,6 @@
+import { bareTable } from "../driver/identifier.ts";
 import type { TableDescription } from "../driver/dialect.ts";
-import { quote, quoteIndex, quoteTable, splitTable } from "./quote.ts";
+import { quote, quoteIndex, quoteTable } from "./quote.ts";
 
 /** The table, and the indexes that its claims read. */
 export function ddl(table: TableDescription): readonly string[] {
@@ -31,7 +32,7 @@ export function columnDefinitions(table: TableDescription): Readonly<Record<stri
 function leaseIndexes(table: TableDescription): readonly string[] {
   if (table.lockedUntil === undefined) return [];
   const lockedUntil = quote(table.lockedUntil);
-  const target = quote(splitTable(table.table).at(-1)!);
+  const target = quote(bareTable(table.table));
   return [
     `CREATE INDEX ${quoteIndex(table.table, "free")} ON ${target} (${quote(table.id.column)}) ` +
     `WHERE ${lockedUntil} IS NULL`,

@@ -2,12 +2,13 @@ import type {
   Dialect,
   LeaseStatements,
   NewRow,
+  PublishStatement,
   TableDescription,
   TableFacts,
 } from "../driver/dialect.ts";
 import type { Statement } from "../driver/statement.ts";
 import { ddl } from "./ddl.ts";
-import { leaseStatements } from "./lease_statements.ts";
+import { leaseStatements, readId } from "./lease_statements.ts";
 import { quote, quoteTable } from "./quote.ts";
 import { facts, inspect } from "./table_facts.ts";
 
@@ -22,7 +23,7 @@ export const sqliteDialect: Dialect = {
   publish,
 };
 
-function publish(table: TableDescription): Statement<NewRow> {
+function publish(table: TableDescription): PublishStatement {
   const columns = [table.payload.column];
   const params: Statement<NewRow>["params"][number][] = [({ payload }) => payload];
   if (table.id.generatedBy === "service") {
@@ -33,9 +34,10 @@ function publish(table: TableDescription): Statement<NewRow> {
     columns.push(table.attempt);
     params.push(() => 1n);
   }
-  return {
+  const insert: Statement<NewRow> = {
     text: `INSERT INTO ${quoteTable(table.table)} (${columns.map(quote).join(", ")}) ` +
       `VALUES (${columns.map(() => "?").join(", ")}) RETURNING ${quote(table.id.column)} AS id`,
     params,
   };
+  return { insert, readId };
 }

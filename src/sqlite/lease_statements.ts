@@ -177,8 +177,8 @@ function read(row: SqlRow, columns: Columns): ReturnType<LeaseStatements["read"]
   };
 }
 
-/** `@db/sqlite` reads an integer that fits as a number. */
-function readId({ id }: SqlRow): MessageId {
+/** An id that a statement returned; `@db/sqlite` reads an integer that fits as a number. */
+export function readId({ id }: SqlRow): MessageId {
   return typeof id === "string" ? id : BigInt(id as bigint | number);
 }
 

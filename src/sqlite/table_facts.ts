@@ -1,10 +1,11 @@
 import type { SchemaProblem } from "../errors.ts";
+import { bareTable, splitTable } from "../driver/identifier.ts";
 import type { TableDescription, TableFacts } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { Statement } from "../driver/statement.ts";
 import { affinityOf, timeStorageOf } from "./affinity.ts";
 import { columnDefinitions, ddl } from "./ddl.ts";
-import { quote, quoteTable, splitTable } from "./quote.ts";
+import { quote, quoteTable } from "./quote.ts";
 
 /** Lists the table's columns, each with what the checks need to know of table and id. */
 export function inspect(table: TableDescription): Statement<void> {
@@ -163,7 +164,7 @@ function idProblem(
       table: table.table,
       problem: "the id is not unique",
       fix: `make it the primary key, or run: CREATE UNIQUE INDEX ` +
-        `${quote(`${splitTable(table.table).at(-1)}_${id}`)} ON ` +
+        `${quote(`${bareTable(table.table)}_${id}`)} ON ` +
         `${quoteTable(table.table)} (${quote(id)})`,
     };
   }
