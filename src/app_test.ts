@@ -562,3 +562,44 @@ Deno.test("a handler that throws is tried again after a delay, as the next attem
   assert.deepEqual(attempts, [1, 2, 3]);
   test.subscriber(subscription).assertSettled(ack());
 });
+
+for (const attempt of ["attempt", undefined]) {
+  const kind = attempt === undefined ? "without attempts" : "with attempts";
+
+  Deno.test(`a renewal whose reply is lost does not lose the lease, ${kind}`, async () => {
+    const driver = sqlite(":memory:");
+    const open = driver.session.bind(driver);
+    let lost = 0;
+    const losing = <T>(text: string, sent: Promise<T>): Promise<T> =>
+      sent.then((reply) => {
+        if (
+          !/^UPDATE \S+ SET "locked_until" = \? WHERE "id" = /.test(text) || lost++ > 0
+        ) return reply;
+        throw new DriverError("disconnected", "The renewal was committed, but the reply is lost");
+      });
+    driver.session = async () => {
+      const session = await open();
+      const query = session.query.bind(session);
+      const queryEach = session.queryEach.bind(session);
+      session.query = (text, params) => losing(text, query(text, params));
+      session.queryEach = (text, params) => losing(text, queryEach(text, params));
+      return session;
+    };
+    const table = inbox("jobs", {
+      id: "id",
+      lockedUntil: "locked_until",
+      payload: text("payload"),
+      ...(attempt === undefined ? {} : { attempt }),
+    });
+    const subscription = table.queue().subscribe({ lease: { seconds: 30 } }, async () => {
+      await new Promise((resolve) => setTimeout(resolve, 60_000));
+      return ack();
+    });
+    const broker = new Broker(driver).createTables(table).include(subscription);
+    await using test = await TestApp.start(new App({ name: "app" }).withBroker(broker));
+    await test.publish(table.queue(), "a");
+    await test.settled();
+    assert(lost > 1, "a renewal's reply was lost, and others came");
+    test.subscriber(subscription).assertCalledOnce().assertSettled(ack());
+  });
+}

@@ -72,6 +72,11 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
           `options are ${OPTIONS.join(", ")}`,
       );
     }
+    if (typeof driver?.session !== "function") {
+      throw new DeclarationError(
+        `Cannot make a broker over ${String(driver)}: give a driver, such as sqlite("jobs.db")`,
+      );
+    }
     this.driver = driver;
     this.lease = checkLease(options.lease, "the broker") ?? 30_000;
     this.pollInterval = checkPollInterval(options.pollInterval, "the broker") ?? 1_000;
@@ -152,7 +157,9 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
 
   /** Without groups two subscriptions of one table would take each other's rows. */
   #checkAlone(queue: AnyQueue): void {
-    const other = this.subscriptions.find((each) => each.queue.inbox.table === queue.inbox.table);
+    const { tableKey } = this.driver.dialect;
+    const key = tableKey(queue.inbox.table);
+    const other = this.subscriptions.find((each) => tableKey(each.queue.inbox.table) === key);
     if (other === undefined) return;
     throw new DeclarationError(
       `Cannot include queue "${queue.name}": queue "${other.queue.name}" of this broker takes the ` +

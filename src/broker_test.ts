@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { TestApp } from "../testing/mod.ts";
-import { App } from "./app.ts";
 import { Broker } from "./broker.ts";
 import {
   ClosedError,
@@ -239,27 +237,4 @@ Deno.test("a publish that is under way when the broker closes is carried out or 
   for (const result of await publishing) {
     if (result.status === "rejected") assert(result.reason instanceof PublishError, result.reason);
   }
-});
-
-Deno.test("a handler may open transactions of its own on the handle that the broker uses", async () => {
-  using handle = new DatabaseSync(":memory:");
-  handle.exec("CREATE TABLE notes (note)");
-  const errors: unknown[] = [];
-  let turns = 0;
-  const subscription = queue.subscribe({ workers: 8 }, async (note) => {
-    for (let turn = 0; turn < turns++ % 20; turn++) await Promise.resolve();
-    try {
-      handle.exec("BEGIN");
-      handle.prepare("INSERT INTO notes VALUES (?)").run(note);
-      handle.exec("COMMIT");
-    } catch (error) {
-      errors.push(error);
-    }
-  });
-  const broker = new Broker(sqlite({ handle })).createTables(jobs).include(subscription);
-  await using app = await TestApp.start(new App({ name: "app" }).withBroker(broker));
-  for (let n = 0; n < 100; n++) await broker.publish(queue, `${n}`);
-  await app.settled();
-  assert.equal(errors.length, 0, `${errors.length} of 100 failed: ${errors[0]}`);
-  assert.equal(handle.prepare("SELECT count(*) AS n FROM notes").get()!.n, 100);
 });

@@ -33,6 +33,13 @@ export function codec<In, Out = In>(
   codec: TextCodec<In, Out> | BytesCodec<In, Out>,
 ): Payload<In, Out> {
   const storage = codec.storage ?? "text";
+  if (storage !== "text" && storage !== "bytes") {
+    throw new TypeError(
+      `Cannot keep the payload "${column}" as ${
+        String(storage)
+      }: declare storage "text" or "bytes"`,
+    );
+  }
   return {
     column,
     storage,

@@ -40,9 +40,9 @@ export class Publisher {
   }
 
   async publish(queue: AnyQueue, message: unknown): Promise<Published> {
-    const { inbox, name } = queue;
+    const { name } = queue;
     const payload = await encodePayload(queue, message);
-    const id = await this.#insert(queue, { id: inbox.generateId?.(), payload });
+    const id = await this.#insert(queue, { id: generateId(queue), payload });
     const published = { id, inserted: true };
     this.#runtime.observe({ type: "published", queue: name, id: published.id, message });
     this.#wake(queue);
@@ -76,4 +76,14 @@ export class Publisher {
     if (facts.problems.length > 0) throw new SchemaError(facts.problems);
     return this.#driver.dialect.publish(inbox.description, facts);
   }
+}
+
+function generateId({ name, inbox }: AnyQueue): MessageId | undefined {
+  const id: unknown = inbox.generateId?.();
+  if (typeof id === "bigint" || id === undefined && inbox.generateId === undefined) return id;
+  if (typeof id === "string" && id !== "" && !id.includes("\0") && id.isWellFormed()) return id;
+  throw new PublishError(
+    `Cannot publish to queue "${name}": generate of "${inbox.table}" gave ${JSON.stringify(id)}; ` +
+      `let it give a bigint, or text that is not empty and has no NUL`,
+  );
 }

@@ -36,8 +36,12 @@ export type MessageIn<R> = R extends { readonly payload: Payload<infer In, infer
 export type MessageOut<R> = R extends { readonly payload: Payload<infer _In, infer Out> } ? Out
   : never;
 
-/** The form of a table with these roles. */
-export type FormOf<R> = R extends { readonly lockedUntil: string } ? "lease" : "row lock" & Form;
+/** The form of a table with these roles; any form where they are only known when the program runs. */
+export type FormOf<R> = R extends { readonly lockedUntil: string } ? "lease"
+  : "lockedUntil" extends keyof R ? Form
+  : "row lock";
 
 /** The type of `delivery.attempt` of a table with these roles. */
-export type AttemptOf<R> = R extends { readonly attempt: string } ? number : undefined;
+export type AttemptOf<R> = R extends { readonly attempt: string } ? number
+  : "attempt" extends keyof R ? number | undefined
+  : undefined;

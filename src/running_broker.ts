@@ -75,8 +75,8 @@ export class RunningBroker {
   }
 
   /** Whether the queue's table is one that this broker creates or subscribes to. */
-  serves({ inbox: { table } }: AnyQueue): boolean {
-    return usesOf(this.#declaration).some(({ inbox }) => inbox.table === table);
+  serves(queue: AnyQueue): boolean {
+    return usesOf(this.#declaration).some(({ inbox }) => this.#isSameTable(inbox.table, queue));
   }
 
   /** Publishes one message. */
@@ -105,8 +105,13 @@ export class RunningBroker {
     });
   }
 
-  #wake({ inbox: { table } }: AnyQueue): void {
-    for (const loop of this.loops) if (loop.table === table) loop.wake();
+  #wake(queue: AnyQueue): void {
+    for (const loop of this.loops) if (this.#isSameTable(loop.table, queue)) loop.wake();
+  }
+
+  #isSameTable(table: string, { inbox }: AnyQueue): boolean {
+    const { tableKey } = this.#declaration.driver.dialect;
+    return tableKey(table) === tableKey(inbox.table);
   }
 }
 

@@ -22,7 +22,7 @@ export interface SubscriptionLoopOptions {
 export interface QueueReport {
   /** The queue's name. */
   readonly queue: string;
-  /** Deliveries that were settled after intake had stopped. */
+  /** Deliveries that were settled after intake had stopped, without being aborted. */
   readonly finished: number;
   /** Rows that were claimed but not handed to a handler, and were given back. */
   readonly released: number;
@@ -151,7 +151,7 @@ export class SubscriptionLoop {
 
   #finish(claim: Claim, { outcome, settled }: DeliveryRecord): void {
     this.#inWork.delete(claim);
-    if (this.#stopping && settled) this.#report.finished++;
+    if (this.#stopping && settled && !claim.signal.aborted) this.#report.finished++;
     this.#workerFree.call();
     if (outcome?.kind === "retry") this.#wake.call();
   }

@@ -135,9 +135,9 @@ export class TestApp implements AsyncDisposable {
    */
   async publish<In>(queue: Queue<In, unknown>, message: NoInfer<In>): Promise<Published> {
     const running = this.#started("publish");
-    const published = await this.time.run(() => running.publish(queue as AnyQueue, message));
-    await this.time.quiet();
-    return published;
+    return await this.#passTimeUntil(
+      this.time.run(async () => await running.publish(queue as AnyQueue, message)),
+    );
   }
 
   /** Lets time pass: at once where it is virtual, else by waiting. */

@@ -69,9 +69,18 @@ export class LeaseClaim implements Claim {
     };
   }
 
-  /** A renewal to this expiry is on its way: from now on it may be what the row holds. */
-  renewing(expiry: number): void {
-    this.#latestExpiry = Math.max(this.#latestExpiry, expiry);
+  /**
+   * A renewal to this expiry is to be written: from now on it may be what the row holds. Without
+   * attempts a token is two expiries at the most, so one in doubt is repeated until it is certain.
+   *
+   * @returns the expiry to write
+   */
+  renewing(expiry: number): number {
+    const inDoubt = this.#latestExpiry !== this.#expiry;
+    if (this.#writer.countsAttempts || !inDoubt) {
+      this.#latestExpiry = Math.max(this.#latestExpiry, expiry);
+    }
+    return this.#latestExpiry;
   }
 
   /** The row is known to hold this expiry. */

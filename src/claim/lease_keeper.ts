@@ -75,7 +75,7 @@ export class LeaseKeeper {
     const renewed = await this.#renew();
     this.#disarm();
     if (!this.#closed && this.#held.size > 0) {
-      this.#arm(renewed ? this.#halfLease : this.#untilNextTry());
+      this.#arm(renewed ? this.#untilHalfLease() : this.#untilNextTry());
     }
   }
 
@@ -108,16 +108,16 @@ export class LeaseKeeper {
 
   async #write(claims: readonly LeaseClaim[]): Promise<void> {
     const { pool, statements, leaseSeconds, queue, runtime } = this.#options;
-    const times = { now: this.#now, leaseSeconds };
-    const expiry = expiryOf(times);
-    for (const claim of claims) claim.renewing(expiry);
-    const writes = claims.map((claim) => ({
-      ...guarded(statements.renew, { ...claim.token, ...times }),
-      claim,
-    }));
+    const next = expiryOf({ now: this.#now, leaseSeconds });
+    const writes = claims.map((claim) => {
+      const until = claim.renewing(next);
+      return { ...guarded(statements.renew, { ...claim.token, until }), claim, until };
+    });
     const changed = await writeGuarded(pool, statements, writes);
-    const renewed = writes.filter((write) => changed.has(write)).map(({ claim }) => claim);
-    for (const claim of renewed) claim.renewed(expiry);
+    const renewed = writes.filter((write) => changed.has(write)).map(({ claim, until }) => {
+      claim.renewed(until);
+      return claim;
+    });
     runtime.observe({ type: "renewed", queue, ids: renewed.map(({ id }) => id) });
     for (const claim of claims) {
       if (!renewed.includes(claim)) this.#lose(claim, "another claim holds its row");
@@ -153,10 +153,18 @@ export class LeaseKeeper {
     claim.lose(reason, cause);
   }
 
+  /** When half a lease has passed, or less where a renewal in doubt was repeated late. */
+  #untilHalfLease(): number {
+    return Math.max(1, Math.min(this.#halfLease, this.#untilFirstEnd - this.#halfLease));
+  }
+
   /** Soon again, and at the latest when the first of the leases ends. */
   #untilNextTry(): number {
-    const firstEnd = Math.min(...[...this.#held].map(({ expiry }) => expiry));
-    return Math.max(1, Math.min(this.#halfLease, LONGEST_RETRY, firstEnd - this.#now));
+    return Math.max(1, Math.min(this.#halfLease, LONGEST_RETRY, this.#untilFirstEnd));
+  }
+
+  get #untilFirstEnd(): number {
+    return Math.min(...[...this.#held].map(({ expiry }) => expiry)) - this.#now;
   }
 
   get #place(): { readonly queue: string } {

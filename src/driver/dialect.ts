@@ -108,8 +108,8 @@ export interface FindThenTake {
 export interface LeaseStatements {
   /** How rows are claimed. */
   readonly claim: ClaimAtOnce | FindThenTake;
-  /** Moves the expiry forward, to `expiryOf` the times, and nothing else. */
-  readonly renew: GuardedWrite<LeaseTimes>;
+  /** Moves the expiry to `until`, in milliseconds since 1970, and nothing else. */
+  readonly renew: GuardedWrite<{ readonly until: number }>;
   /** Deletes the row. */
   readonly remove: GuardedWrite;
   /** Makes the row claimable, its attempt spent. */
@@ -142,6 +142,8 @@ export interface PublishStatement {
 
 /** How statements are written for one database. Pure: description in, statement out. */
 export interface Dialect {
+  /** One name for each table, however a description writes it. */
+  tableKey(table: string): string;
   /** `CREATE TABLE` and `CREATE INDEX` for a described table, one statement each. */
   ddl(table: TableDescription): readonly string[];
   /** Asks the database about a table; its rows go to `facts`. */

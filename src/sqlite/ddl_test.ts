@@ -188,7 +188,7 @@ Deno.test("taking and settling find their rows by id", () => {
   const { database, statements } = largeTable({});
   using _database = database;
   const token = { id: 5n, attempt: 2, expiry: NOW, latestExpiry: NOW };
-  const values = { ...token, now: NOW, leaseSeconds: 30, delay: 0, ids: [1n, 2n] };
+  const values = { ...token, now: NOW, until: NOW, leaseSeconds: 30, delay: 0, ids: [1n, 2n] };
   const { claim, renew, remove, free, delay, release } = statements;
   const writes = [renew, remove, free, delay, release].map(({ one }) => one);
   for (const write of [claim.take, ...writes]) {

@@ -14,6 +14,7 @@ import { facts, inspect } from "./table_facts.ts";
 
 /** How statements are written for SQLite 3.35 and later. */
 export const sqliteDialect: Dialect = {
+  tableKey: (table) => table.toLowerCase().replace(/^main\./, ""),
   ddl,
   inspect,
   facts,

@@ -36,7 +36,7 @@ export function leaseStatements(
       find: [expired(columns), free(columns)],
       take: take(columns),
     },
-    renew: guarded<LeaseTimes>(columns, update(columns, set(columns, expiryOf))),
+    renew: guarded<Until>(columns, update(columns, set(columns, ({ until }) => until))),
     remove: guarded(columns, { text: `DELETE FROM ${columns.table}`, params: [] }),
     free: guarded<Now>(columns, update(columns, setFree(columns))),
     delay: guarded<Now & Delay>(columns, update(columns, setDelay(columns))),
@@ -61,6 +61,9 @@ interface Columns {
 }
 interface Now {
   readonly now: number;
+}
+interface Until {
+  readonly until: number;
 }
 interface Delay {
   readonly delay: number;

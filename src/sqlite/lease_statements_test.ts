@@ -34,6 +34,7 @@ function snapshot(attempt: string | undefined, timeType: string) {
   const statements = statementsOf(describe({ table: "main.jobs", attempt }), timeType);
   const values = {
     ...LEASE,
+    until: Date.UTC(2026, 0, 31, 10, 0, 31),
     limit: 5,
     ids: [9007199254740993n, 'a"b'],
     id: 7n,
@@ -246,9 +247,9 @@ class Table implements Disposable {
   }
 }
 
-function token(id: MessageId): LeaseToken & typeof LEASE {
+function token(id: MessageId): LeaseToken & { until: number } {
   const expiry = Date.UTC(2026, 0, 31, 10, 0, 31);
-  return { id, attempt: 2, expiry, latestExpiry: expiry, ...LEASE };
+  return { id, attempt: 2, expiry, latestExpiry: expiry, until: expiry };
 }
 
 const INTEGER_IDS = [-9223372036854775808n, -1n, 7n, 9007199254740993n, 9223372036854775807n];
@@ -284,7 +285,7 @@ for (const timeType of ["INTEGER", "TEXT"]) {
         const tokens = table.take(ids);
         assert.deepEqual(new Set(tokens.map(({ id }) => id)), new Set<MessageId>(ids));
         for (const token of tokens) {
-          const later = { now: NOW + 15_000, leaseSeconds: 30 };
+          const later = { until: token.expiry + 15_000 };
           const renewed = { ...token, latestExpiry: token.expiry + 15_000 };
           assert.deepEqual(table.run(table.statements.renew.one, { ...token, ...later }), [
             { id: token.id },
@@ -312,7 +313,7 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       const [second] = table.take([id], { now: first!.expiry, leaseSeconds: 30 });
       assert.equal(second!.attempt, attempt === undefined ? undefined : 3);
       for (const name of ["renew", "remove", "free", "delay", "release"] as const) {
-        const values = { ...first!, now: first!.expiry, leaseSeconds: 30, delay: 0 };
+        const values = { ...first!, now: first!.expiry, until: first!.expiry, delay: 0 };
         assert.deepEqual(table.run(table.statements[name].one, values), [], `a late ${name}`);
       }
       assert.deepEqual(table.run(table.statements.remove.one, second!), [{ id }]);
@@ -322,7 +323,7 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       using table = new Table({ timeType, attempt });
       const id = table.insert({});
       const [token] = table.take([id]);
-      const times = { now: NOW + 15_000, leaseSeconds: 30 };
+      const times = { until: token!.expiry + 15_000 };
       assert.equal(table.run(table.statements.renew.one, { ...token!, ...times }).length, 1);
       const uncertain = { ...token!, latestExpiry: token!.expiry + 15_000 };
       assert.deepEqual(table.run(table.statements.remove.one, uncertain), [{ id }]);
@@ -538,6 +539,6 @@ Deno.test("names are quoted, whatever is in them", () => {
     run(statements.claim.take, { ...LEASE, ids: [1n] })[0]!,
   );
   const held = { id, attempt, expiry, latestExpiry: expiry };
-  assert.equal(run(statements.renew.one, { ...held, ...LEASE }).length, 1);
+  assert.equal(run(statements.renew.one, { ...held, until: held.expiry }).length, 1);
   assert.equal(run(statements.remove.one, held).length, 1);
 });

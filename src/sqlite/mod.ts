@@ -52,6 +52,10 @@ export interface SqliteHandle {
    * A `DatabaseSync` of `node:sqlite`, or a `Database` of `jsr:@db/sqlite`. Holdfast never closes
    * it, sets its `busy_timeout` to 0 (it waits without blocking instead), and waits while the
    * service has a transaction of its own open on it.
+   *
+   * It is one connection for both: what the service runs on it between two turns of Holdfast's own
+   * transaction becomes part of that. Handlers that write therefore need a connection of their own
+   * where the database is a file; in memory they may write by single statements, not transactions.
    */
   readonly handle: NodeSqliteHandle | DbSqliteHandle;
 }

@@ -1,3 +1,4 @@
+import { DriverError } from "../errors.ts";
 import type { QueryResult, Session, SqlValue } from "../driver/driver.ts";
 import type { SqliteConnection } from "./connection.ts";
 
@@ -39,6 +40,9 @@ export class SqliteSession implements Session {
   }
 
   async begin(): Promise<void> {
+    if (this.#inTransaction) {
+      throw new DriverError("other", "Cannot begin: this session has a transaction open; end it");
+    }
     await this.#connection.enter();
     try {
       await this.#connection.begin();

@@ -18,4 +18,5 @@ const { app } = leaseService(sqlite(database), async (_job, delivery) => {
   }
   ledger.write("ack", delivery);
 }, { workers: 2, lease: 2 });
-await app.afterStartup(() => console.log("running")).run();
+// A signal that arrives before run() listens, which it does after the start, ends the process.
+await app.afterStartup(() => void setTimeout(() => console.log("running"))).run();
