@@ -23,11 +23,11 @@ import type {
  * @typeParam Table the table's name
  */
 export interface Inbox<
-  In,
-  Out = In,
-  F extends Form = Form,
-  Attempt extends number | undefined = number | undefined,
-  Table extends string = string,
+  in In,
+  out Out = In,
+  out F extends Form = Form,
+  out Attempt extends number | undefined = number | undefined,
+  out Table extends string = string,
 > {
   /** The table, `"table"` or `"schema.table"`. */
   readonly table: Table;

@@ -4,7 +4,7 @@ import type { PayloadStorage } from "./driver/dialect.ts";
  * The role `payload`: the column that holds the message, and how a message gets into it and out.
  * Made by `json`, `text`, `bytes` and `codec`.
  */
-export interface Payload<In, Out = In> {
+export interface Payload<in In, out Out = In> {
   /** The column. */
   readonly column: string;
   /** Whether the column holds text or bytes. */

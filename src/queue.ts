@@ -19,11 +19,11 @@ import {
  * @typeParam Table the table's name
  */
 export interface Queue<
-  In,
-  Out = In,
-  F extends Form = Form,
-  Attempt extends number | undefined = number | undefined,
-  Table extends string = string,
+  in In,
+  out Out = In,
+  out F extends Form = Form,
+  out Attempt extends number | undefined = number | undefined,
+  out Table extends string = string,
 > {
   /** The queue's name. */
   readonly name: string;

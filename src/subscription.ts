@@ -30,10 +30,10 @@ export interface SubscribeOptions<F extends Form = Form, Table extends string = 
 
 /** A handler of a queue, declared by `queue.subscribe`. */
 export interface Subscription<
-  Out,
-  F extends Form = Form,
-  Attempt extends number | undefined = number | undefined,
-  Table extends string = string,
+  out Out,
+  out F extends Form = Form,
+  out Attempt extends number | undefined = number | undefined,
+  out Table extends string = string,
 > {
   /** The queue. */
   readonly queue: Queue<never, Out, F, Attempt, Table>;

@@ -59,7 +59,7 @@ export function leaseService(
   handle: JobHandler,
   { counted = true, workers = 1, lease = 60 }: LeaseServiceOptions = {},
 ): LeaseService {
-  const jobs = counted ? countedJobs : uncountedJobs;
+  const jobs: Inbox<Job, Job, "lease"> = counted ? countedJobs : uncountedJobs;
   const queue = jobs.queue("jobs");
   const subscription = queue.subscribe({ workers, lease: { seconds: lease } }, handle);
   const broker = new Broker(driver).createTables(jobs).include(subscription);
