@@ -88,6 +88,7 @@ export interface GuardedWrite<Extra = unknown> {
 
 /** A claim that one statement makes: it returns the rows that it has taken. */
 export interface ClaimAtOnce {
+  /** Tells it from the other way. */
   readonly kind: "at once";
   /** Takes up to `limit` rows and returns them in claim order. */
   readonly claim: Statement<LeaseTimes & { readonly limit: number }>;
@@ -95,6 +96,7 @@ export interface ClaimAtOnce {
 
 /** A claim that is made in a short transaction. */
 export interface FindThenTake {
+  /** Tells it from the other way. */
   readonly kind: "find, then take";
   /** The parts of the search, asked in turn until enough ids have come back, each in order. */
   readonly find: readonly Statement<{ readonly now: number; readonly limit: number }>[];
