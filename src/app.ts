@@ -158,8 +158,8 @@ export class App {
    * Runs until SIGTERM or SIGINT, then stops. A second signal skips to the abort, a third exits.
    * The exit code is 1 if a handler was aborted, else 0.
    */
-  async run(): Promise<void> {
-    await runUntilSignal(await RunningApp.start(this, { runtime: PRODUCTION, replaced: [] }));
+  run(): Promise<void> {
+    return runUntilSignal(this);
   }
 
   #addHook(point: HookPoint, hook: Hook): this {

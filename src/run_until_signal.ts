@@ -1,28 +1,37 @@
 import process from "node:process";
-import type { RunningApp } from "./running_app.ts";
+import type { App } from "./app.ts";
+import { RunningApp, runningApps } from "./running_app.ts";
+import { PRODUCTION } from "./runtime.ts";
 
 /**
- * Stops an app at SIGTERM or SIGINT. A second signal aborts its handlers, a third ends the process.
+ * Starts an app and stops it at SIGTERM or SIGINT, also while it starts. A second signal aborts its
+ * handlers, a third ends the process.
  */
-export async function runUntilSignal(app: RunningApp): Promise<void> {
+export async function runUntilSignal(app: App): Promise<void> {
   let signals = 0;
+  let stopping: Promise<void> | undefined;
   const onSignal = (): void => {
     signals++;
-    if (signals === 1) void stop(app);
-    else if (signals === 2) app.hurry();
+    if (signals === 1) stopping = stop(app);
+    else if (signals === 2) runningApps.get(app)?.hurry();
     else process.exit(1);
   };
   for (const signal of SIGNALS) process.on(signal, onSignal);
   try {
-    await app.finished;
+    const running = await RunningApp.start(app, { runtime: PRODUCTION, replaced: [] });
+    await running.finished;
+  } catch (error) {
+    // A start that a signal has ended is no failure.
+    if (stopping === undefined) throw error;
   } finally {
+    await stopping;
     for (const signal of SIGNALS) process.off(signal, onSignal);
   }
 }
 
-async function stop(app: RunningApp): Promise<void> {
-  const { queues } = await app.stop();
-  if (queues.some(({ aborted }) => aborted > 0)) process.exitCode = 1;
+async function stop(app: App): Promise<void> {
+  const report = await runningApps.get(app)?.stop();
+  if (report?.queues.some(({ aborted }) => aborted > 0)) process.exitCode = 1;
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;

@@ -18,5 +18,4 @@ const { app } = leaseService(sqlite(database), async (_job, delivery) => {
   }
   ledger.write("ack", delivery);
 }, { workers: 2, lease: 2 });
-// A signal that arrives before run() listens, which it does after the start, ends the process.
-await app.afterStartup(() => void setTimeout(() => console.log("running"))).run();
+await app.afterStartup(() => console.log("running")).run();
