@@ -1,9 +1,13 @@
 import { DatabaseSync } from "node:sqlite";
 import { type Skip, testDriver } from "../../testing/conformance/test_driver.ts";
 import { BusyNeighbour } from "../../testing/conformance/busy_neighbour.ts";
-import type { TestDatabase } from "../../testing/conformance/test_database.ts";
+import type { TestDatabase, TestSql } from "../../testing/conformance/test_database.ts";
 import { dbSqlite, sqlite } from "./mod.ts";
 
+const SQL: TestSql = {
+  time: (time) => String(time),
+  later: (seconds) => `locked_until + ${seconds * 1000}`,
+};
 const oneConnection: Skip = {
   reason: "there is one connection to a database in memory",
   needs: ["connections", "processes"],
@@ -18,6 +22,7 @@ function inMemory(): Promise<TestDatabase> {
   return Promise.resolve({
     connect: () => sqlite(":memory:"),
     address: undefined,
+    sql: SQL,
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
 }
@@ -27,6 +32,7 @@ function throughHandle(): Promise<TestDatabase> {
   return Promise.resolve({
     connect: () => sqlite({ handle }),
     address: undefined,
+    sql: SQL,
     [Symbol.asyncDispose]: () => Promise.resolve(handle.close()),
   });
 }
@@ -41,6 +47,7 @@ async function inFile(open: typeof dbSqlite = sqlite): Promise<TestDatabase> {
   return {
     connect: () => open(path),
     address: `sqlite:${path}`,
+    sql: SQL,
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
   };
 }

@@ -3,7 +3,7 @@ import { ack, TestApp } from "./holdfast.ts";
 import { leaseService } from "./lease_service.ts";
 import { rowsOf } from "./rows.ts";
 import { sleep } from "./sleep.ts";
-import type { ConformanceTest } from "./test_database.ts";
+import type { ConformanceTest, TestDatabase } from "./test_database.ts";
 
 /** What a claim in the lease form promises. */
 export const leaseClaimTests: readonly ConformanceTest[] = [
@@ -26,7 +26,7 @@ export const leaseClaimTests: readonly ConformanceTest[] = [
     async run(database) {
       const { app, queue, subscription } = leaseService(database.connect(), () => ack());
       await using test = await TestApp.start(app);
-      await leftBehind(test, 1n, 90_000);
+      await leftBehind(test, database, 1n, 90_000);
       await test.publish(queue, { name: "b" });
       assert.deepEqual(test.subscriber(subscription).received(), [{ name: "b" }]);
 
@@ -43,9 +43,9 @@ export const leaseClaimTests: readonly ConformanceTest[] = [
       const { app, queue, subscription } = leaseService(database.connect(), () => ack());
       await using test = await TestApp.start(app);
       using hold = test.time.hold();
-      await leftBehind(test, 10n, -1_000);
-      await leftBehind(test, 11n, -3_000);
-      await leftBehind(test, 12n, -2_000);
+      await leftBehind(test, database, 10n, -1_000);
+      await leftBehind(test, database, 11n, -3_000);
+      await leftBehind(test, database, 12n, -2_000);
       const publishing = [1, 2, 3].map((n) => app.publish(queue, { name: `free ${n}` }));
       await Promise.all(publishing);
       hold[Symbol.dispose]();
@@ -99,8 +99,8 @@ export const leaseClaimTests: readonly ConformanceTest[] = [
     async run(database) {
       const { app } = leaseService(database.connect(), () => ack());
       await using test = await TestApp.start(app);
-      await leftBehind(test, 2n ** 53n, 600_000);
-      await leftBehind(test, 2n ** 53n + 1n, -1_000);
+      await leftBehind(test, database, 2n ** 53n, 600_000);
+      await leftBehind(test, database, 2n ** 53n + 1n, -1_000);
       await test.advance({ seconds: 2 });
       assert.deepEqual(test.deliveries.map(({ id, settled }) => [id, settled]), [
         [2n ** 53n + 1n, true],
@@ -124,10 +124,15 @@ export const leaseClaimTests: readonly ConformanceTest[] = [
 ];
 
 /** A row as another process left it: claimed once, its lease ending so many milliseconds from now. */
-async function leftBehind(test: TestApp, id: bigint, untilEnd: number): Promise<void> {
+async function leftBehind(
+  test: TestApp,
+  { sql }: TestDatabase,
+  id: bigint,
+  untilEnd: number,
+): Promise<void> {
   const end = Math.floor(test.time.now / 1000) * 1000 + untilEnd;
   await test.query(
     `INSERT INTO jobs (id, payload, attempt, locked_until)
-     VALUES (${id}, '{"name":"left behind"}', 2, ${end})`,
+     VALUES (${id}, '{"name":"left behind"}', 2, ${sql.time(end)})`,
   );
 }

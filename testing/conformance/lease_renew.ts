@@ -129,7 +129,7 @@ export const leaseRenewTests: readonly ConformanceTest[] = [
       for (let n = 0; n < 3; n++) await test.publish(queue, { name: `${n}` });
       const taken = test.deliveries[1]!;
       await test.query(
-        `UPDATE jobs SET locked_until = locked_until + 600000, attempt = attempt + 1
+        `UPDATE jobs SET locked_until = ${database.sql.later(600)}, attempt = attempt + 1
          WHERE id = ${taken.id}`,
       );
       await test.advance({ seconds: 30 });

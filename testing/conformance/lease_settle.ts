@@ -171,7 +171,7 @@ async function settlesLate(database: TestDatabase, outcome: Outcome): Promise<vo
     await using test = await TestApp.start(app);
     await test.publish(queue, { name: "a" });
     const attempt = counted ? ", attempt = attempt + 1" : "";
-    await test.query(`UPDATE jobs SET locked_until = locked_until + 5000${attempt}`);
+    await test.query(`UPDATE jobs SET locked_until = ${database.sql.later(5)}${attempt}`);
     const before = await rowsOf(test);
     await test.advance({ seconds: 1 });
     assert(test.deliveries[0]?.endedAt !== undefined);

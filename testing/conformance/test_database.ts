@@ -6,6 +6,16 @@ export interface TestDatabase extends AsyncDisposable {
   connect(): Driver;
   /** How a worker process reaches this database; none where other processes cannot. */
   readonly address: string | undefined;
+  /** What of its SQL differs. */
+  readonly sql: TestSql;
+}
+
+/** SQL of the suite that is not the same on every database. */
+export interface TestSql {
+  /** A time, in milliseconds since 1970, as a value of the expiry column. */
+  time(time: number): string;
+  /** The expiry column, so many seconds later. */
+  later(seconds: number): string;
 }
 
 /** What a driver has to do, tried on a database of its own. */
