@@ -15,6 +15,16 @@ export interface Transaction {
   ): Promise<readonly QueryResult[]>;
 }
 
+/** A transaction that stays open for as long as a row is held. */
+export interface HeldTransaction extends Transaction {
+  /** Aborts, with a `DriverError`, when the connection is gone and the transaction with it. */
+  readonly lost: AbortSignal;
+  /** Commits, and gives the connection back whatever comes of it. */
+  commit(): Promise<void>;
+  /** Rolls back, and gives the connection back. */
+  rollback(): Promise<void>;
+}
+
 /** A driver's sessions as the core uses them: every call is I/O, and passes in real time. */
 export class Pool {
   readonly #driver: Driver;
@@ -48,6 +58,18 @@ export class Pool {
       return await new SessionTransaction(session).run(statement, values);
     } finally {
       await inRealTime(() => session.release());
+    }
+  }
+
+  /** Opens a transaction on a connection of its own. End it, whatever happens. */
+  async hold(): Promise<HeldTransaction> {
+    const session = await inRealTime(() => this.#driver.session());
+    try {
+      await inRealTime(() => session.begin());
+      return new HeldSession(session);
+    } catch (error) {
+      await inRealTime(() => session.release());
+      throw error;
     }
   }
 
@@ -90,5 +112,30 @@ class SessionTransaction implements Transaction {
   ): Promise<readonly QueryResult[]> {
     const paramSets = valueSets.map((values) => bind(statement, values));
     return inRealTime(() => this.#session.queryEach(statement.text, paramSets));
+  }
+}
+
+class HeldSession extends SessionTransaction implements HeldTransaction {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    super(session);
+    this.#session = session;
+  }
+
+  get lost(): AbortSignal {
+    return this.#session.lost;
+  }
+
+  async commit(): Promise<void> {
+    try {
+      await inRealTime(() => this.#session.commit());
+    } finally {
+      await this.rollback();
+    }
+  }
+
+  rollback(): Promise<void> {
+    return inRealTime(() => this.#session.release());
   }
 }

@@ -93,7 +93,7 @@ function afterError(error: unknown, delivery: DeliveryInWork): Decision {
     return { outcome: delivery.settledAs, settlement: undefined, error };
   }
   const settlement: Settlement = delivery.signal.reason instanceof ShutdownError
-    ? { kind: "free" }
+    ? { kind: "interrupt" }
     : { kind: "delay", delay: backoff(delivery.attempt ?? 1, AFTER_FAILURE) };
   return { outcome: retry(), settlement, error };
 }

@@ -1,12 +1,15 @@
 import type { Broker } from "./broker.ts";
+import { checkConnections } from "./check/check_connections.ts";
 import { checkTables, type TableUse } from "./check/check_tables.ts";
 import { createTables } from "./check/create_tables.ts";
 import type { States } from "./delivery_in_work.ts";
 import type { TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
-import { ClosedError } from "./errors.ts";
+import { ClosedError, DeclarationError } from "./errors.ts";
 import type { AnyInbox } from "./inbox.ts";
+import type { ClaimForm } from "./claim/claim_form.ts";
 import { LeaseForm } from "./claim/lease.ts";
+import { RowLockForm } from "./claim/row_lock.ts";
 import { Pool } from "./pool.ts";
 import { type Published, Publisher } from "./publisher.ts";
 import type { AnyQueue } from "./queue.ts";
@@ -38,6 +41,7 @@ export class RunningBroker {
     if (runningBrokers.has(broker)) {
       throw new ClosedError("Cannot open this broker again: it is open; close it, or stop its app");
     }
+    checkConnections(broker.driver, broker.subscriptions);
     const pool = new Pool(broker.driver);
     await pool.open();
     try {
@@ -91,18 +95,28 @@ export class RunningBroker {
     await this.#pool.close();
   }
 
-  #formOf(subscription: AnySubscription, facts: TableFacts, runtime: Runtime): LeaseForm {
+  #formOf(subscription: AnySubscription, facts: TableFacts, runtime: Runtime): ClaimForm {
     const { queue, options } = subscription;
     const { description } = queue.inbox;
-    const { driver, lease } = this.#declaration;
-    return new LeaseForm({
-      queue: queue.name,
-      pool: this.#pool,
-      statements: driver.dialect.lease(description, facts, runtime.clock),
-      leaseSeconds: (options.lease ?? lease) / 1000,
-      countsAttempts: description.attempt !== undefined,
-      runtime,
-    });
+    const { driver: { name, dialect }, lease } = this.#declaration;
+    const common = { queue: queue.name, pool: this.#pool };
+    switch (description.form) {
+      case "lease":
+        return new LeaseForm({
+          ...common,
+          statements: dialect.lease(description, facts, runtime.clock),
+          leaseSeconds: (options.lease ?? lease) / 1000,
+          countsAttempts: description.attempt !== undefined,
+          runtime,
+        });
+      case "row lock":
+        if (dialect.rowLock === undefined) break;
+        return new RowLockForm({ ...common, statements: dialect.rowLock(description, facts) });
+    }
+    throw new DeclarationError(
+      `Cannot hold rows of "${description.table}" by ${description.form}: ${name} does not; ` +
+        `give it the role lockedUntil`,
+    );
   }
 
   #wake(queue: AnyQueue): void {

@@ -87,7 +87,7 @@ export class SubscriptionLoop {
     for (const claim of this.#inWork.keys()) claim.abort(reason);
   }
 
-  /** Frees the rows of handlers that did not heed their signal, their attempt spent. */
+  /** Frees the rows of handlers that did not heed their signal. */
   async abandon(): Promise<void> {
     await Promise.all([...this.#inWork.keys()].map((claim) => this.#free(claim)));
   }
@@ -172,7 +172,7 @@ export class SubscriptionLoop {
 
   async #free(claim: Claim): Promise<void> {
     try {
-      if (claim.held) await claim.settle({ kind: "free" });
+      if (claim.held) await claim.settle({ kind: "interrupt" });
     } catch (error) {
       LOG.warn("Message {id} of {queue} was not freed and comes back later: {error}", {
         queue: this.#queue,

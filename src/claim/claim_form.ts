@@ -7,6 +7,8 @@ export type Settlement =
   | { readonly kind: "remove" }
   /** Makes it claimable now, its attempt spent. */
   | { readonly kind: "free" }
+  /** Makes it claimable now, because the app stops: its attempt is spent where a crash spends one. */
+  | { readonly kind: "interrupt" }
   /** Makes it claimable after `delay` milliseconds, its attempt spent. */
   | { readonly kind: "delay"; readonly delay: number };
 

@@ -75,6 +75,7 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
       case "remove":
         return this.#settles.write(statements.remove, values);
       case "free":
+      case "interrupt":
         return this.#settles.write(statements.free, values);
       case "delay":
         return this.#settles.write(statements.delay, { ...values, delay: ending.delay });

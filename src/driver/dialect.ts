@@ -126,6 +126,28 @@ export interface LeaseStatements {
   readId(row: SqlRow): MessageId;
 }
 
+/** The statements of the row lock form for one table. All run in one transaction. */
+export interface RowLockStatements {
+  /** Locks up to `limit` rows that nobody has locked, and returns them in claim order. */
+  readonly claim: Statement<{ readonly limit: number }>;
+  /** Deletes the row. */
+  readonly remove: Statement<{ readonly id: MessageId }>;
+  /** Counts an attempt, where the table counts them. */
+  readonly spend?: Statement<{ readonly id: MessageId }>;
+  /** Reads a row that `claim` returned. */
+  read(row: SqlRow): LockedRow;
+}
+
+/** A row as it was locked. */
+export interface LockedRow {
+  /** The row's id. */
+  readonly id: MessageId;
+  /** The number of the delivery, where the table counts attempts. */
+  readonly attempt: number | undefined;
+  /** The payload as stored. */
+  readonly payload: SqlValue;
+}
+
 /** A row to be published. */
 export interface NewRow {
   /** The id that the service has made; `undefined` where the database makes it. */
@@ -154,6 +176,8 @@ export interface Dialect {
   facts(table: TableDescription, rows: readonly SqlRow[]): TableFacts;
   /** The statements of the lease form, by the clock that is to rule. */
   lease(table: TableDescription, facts: TableFacts, clock: Clock): LeaseStatements;
+  /** The statements of the row lock form; absent where the database has no row locks. */
+  rowLock?(table: TableDescription, facts: TableFacts): RowLockStatements;
   /** How a row is published. */
   publish(table: TableDescription, facts: TableFacts): PublishStatement;
 }

@@ -46,6 +46,8 @@ export interface Driver<Name extends string = string, Forms extends Form = Form>
   readonly name: Name;
   /** The forms this database can hold rows in. */
   readonly forms: readonly Forms[];
+  /** How many connections there may be at once; absent where that is no limit, or not known. */
+  readonly connections?: number;
   /** How statements are written for this database. */
   readonly dialect: Dialect;
   /** Opens the database. May be called again after `close`. */

@@ -29,10 +29,12 @@ export type {
   LeaseStatements,
   LeaseTimes,
   LeaseToken,
+  LockedRow,
   MessageId,
   NewRow,
   PayloadStorage,
   PublishStatement,
+  RowLockStatements,
   TableDescription,
   TableFacts,
 } from "./dialect.ts";

@@ -12,3 +12,17 @@ export function pause(least: number, most: number): Promise<void> {
 export function monotonic(): number {
   return performance.now();
 }
+
+/** Settles as `work` does, or rejects with what `late` makes when that takes longer than `ms`. */
+export function deadline<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(late()), ms);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** Calls back again and again, `ms` milliseconds apart, until it is cancelled. */
+export function every(ms: number, tick: () => void): { cancel(): void } {
+  const timer = setInterval(tick, ms);
+  return { cancel: () => clearInterval(timer) };
+}

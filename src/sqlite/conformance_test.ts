@@ -9,14 +9,19 @@ const SQL: TestSql = {
   later: (seconds) => `locked_until + ${seconds * 1000}`,
 };
 const oneConnection: Skip = {
-  reason: "there is one connection to a database in memory",
-  needs: ["connections", "processes"],
+  reason: "there is one connection to a database in memory, and no row lock",
+  needs: ["connections", "processes", "row locks"],
 };
+const noRowLocks: Skip = { reason: "SQLite has no row locks", needs: ["row locks"] };
 testDriver("SQLite in memory", inMemory, { skip: oneConnection });
 testDriver("SQLite through a handle of node:sqlite", throughHandle, { skip: oneConnection });
-testDriver("SQLite in a file", () => inFile());
-testDriver("SQLite in a file that another process keeps writing", inBusyFile);
-if (await dbSqliteLoads()) testDriver("SQLite through @db/sqlite", inFileOfDbSqlite);
+testDriver("SQLite in a file", () => inFile(), { skip: noRowLocks });
+testDriver("SQLite in a file that another process keeps writing", inBusyFile, {
+  skip: noRowLocks,
+});
+if (await dbSqliteLoads()) {
+  testDriver("SQLite through @db/sqlite", inFileOfDbSqlite, { skip: noRowLocks });
+}
 
 function inMemory(): Promise<TestDatabase> {
   return Promise.resolve({

@@ -3,7 +3,11 @@ export class HoldingProcess implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   #killed = false;
 
-  /** Starts it on a database; it holds its row when the promise resolves. */
+  /**
+   * Starts it on a database; it holds its row when the promise resolves.
+   *
+   * @param leaseSeconds the lease, or 0 for a row lock
+   */
   static async start(address: string, leaseSeconds: number): Promise<HoldingProcess> {
     const process = new Deno.Command(Deno.execPath(), {
       args: ["run", "-A", WORKER, address, String(leaseSeconds)],

@@ -31,6 +31,13 @@ export const uncountedJobs: Inbox<Job, Job, "lease", undefined, "jobs"> = inbox(
   payload: json<Job>("payload"),
 });
 
+/** The suite's table in the row lock form. */
+export const lockedJobs: Inbox<Job, Job, "row lock", number, "jobs"> = inbox("jobs", {
+  id: "id",
+  attempt: "attempt",
+  payload: json<Job>("payload"),
+});
+
 /** What a test's handler is. */
 export type JobHandler = (
   job: Job,
@@ -63,5 +70,13 @@ export function leaseService(
   const queue = jobs.queue("jobs");
   const subscription = queue.subscribe({ workers, lease: { seconds: lease } }, handle);
   const broker = new Broker(driver).createTables(jobs).include(subscription);
+  return { app: new App({ name: "suite" }).withBroker(broker), queue, subscription };
+}
+
+/** The same service in the row lock form. */
+export function rowLockService(driver: Driver, handle: JobHandler, workers = 1): LeaseService {
+  const queue = lockedJobs.queue("jobs");
+  const subscription = queue.subscribe({ workers, pollInterval: 500 }, handle);
+  const broker = new Broker(driver).createTables(lockedJobs).include(subscription);
   return { app: new App({ name: "suite" }).withBroker(broker), queue, subscription };
 }

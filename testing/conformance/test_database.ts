@@ -6,6 +6,8 @@ export interface TestDatabase extends AsyncDisposable {
   connect(): Driver;
   /** How a worker process reaches this database; none where other processes cannot. */
   readonly address: string | undefined;
+  /** Cuts every connection to it at the server, where there is one. */
+  readonly cut?: () => Promise<void>;
   /** What of its SQL differs. */
   readonly sql: TestSql;
 }
@@ -23,7 +25,7 @@ export interface ConformanceTest {
   /** What is promised, as a sentence. */
   readonly name: string;
   /** What the database must offer: a second connection, or other processes on it. */
-  readonly needs?: "connections" | "processes";
+  readonly needs?: "connections" | "processes" | "row locks";
   /** Rejects if the promise is broken. */
   readonly run: (database: TestDatabase) => Promise<void>;
 }

@@ -4,6 +4,7 @@ import { leaseCrashTests } from "./lease_crash.ts";
 import { leaseRenewTests } from "./lease_renew.ts";
 import { leaseSettleTests } from "./lease_settle.ts";
 import { leaseTokenTests } from "./lease_token.ts";
+import { rowLockTests } from "./row_lock.ts";
 import { publishTests } from "./publish.ts";
 import { startTests } from "./start.ts";
 import { stopTests } from "./stop.ts";
@@ -42,5 +43,6 @@ const SUITE: readonly ConformanceTest[] = [
   ...leaseRenewTests,
   ...leaseTokenTests,
   ...leaseCrashTests,
+  ...rowLockTests,
   ...stopTests,
 ];

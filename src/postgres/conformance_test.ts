@@ -1,0 +1,48 @@
+import { postgres as connect } from "./mod.ts";
+import type { TestDatabase, TestSql } from "../../testing/conformance/test_database.ts";
+import { testDriver } from "../../testing/conformance/test_driver.ts";
+
+const url = Deno.env.get("HOLDFAST_TEST_POSTGRES");
+if (url !== undefined) testDriver("Postgres", () => ownDatabase(url));
+else {
+  Deno.test("Postgres: the conformance suite", () => {
+    if (Deno.env.get("CI") === "true") throw new Error("HOLDFAST_TEST_POSTGRES is not set");
+    console.log("skipped: Postgres (set HOLDFAST_TEST_POSTGRES to the address of a server)");
+  });
+}
+
+const SQL: TestSql = {
+  time: (time) => `to_timestamp(${time / 1000})`,
+  later: (seconds) => `locked_until + interval '${seconds} seconds'`,
+};
+
+/** A database of its own for each test, gone when the test ends. */
+async function ownDatabase(server: string): Promise<TestDatabase> {
+  const name = `holdfast_${crypto.randomUUID().replaceAll("-", "")}`;
+  await administer(server, `CREATE DATABASE ${name}`);
+  const address = new URL(server);
+  address.pathname = `/${name}`;
+  return {
+    connect: () => connect(address),
+    address: `postgres:${address}`,
+    sql: SQL,
+    cut: () => administer(server, cutAll(name)),
+    [Symbol.asyncDispose]: () => administer(server, `DROP DATABASE ${name} WITH (FORCE)`),
+  };
+}
+
+function cutAll(database: string): string {
+  return `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`;
+}
+
+async function administer(server: string, text: string): Promise<void> {
+  const driver = connect(server, { connections: 1 });
+  await driver.open();
+  try {
+    const session = await driver.session();
+    await session.query(text);
+    await session.release();
+  } finally {
+    await driver.close();
+  }
+}

@@ -1,0 +1,131 @@
+import type { SchemaProblem } from "../errors.ts";
+import type { TableDescription, TableFacts } from "../driver/dialect.ts";
+import type { SqlRow } from "../driver/driver.ts";
+import type { Statement } from "../driver/statement.ts";
+import { columnDefinitions, ddl } from "./ddl.ts";
+import { quote, quoteTable } from "./quote.ts";
+
+/** Lists the columns of the table, if it can be found by this name. */
+export function inspect(table: TableDescription): Statement<void> {
+  return {
+    text: `SELECT a.attname::text AS name, format_type(a.atttypid, NULL) AS type,
+  a.attnotnull::int AS not_null, (a.atthasdef OR a.attidentity <> '')::int AS has_default,
+  c.relkind::text AS kind,
+  (EXISTS (
+    SELECT FROM pg_index AS i
+    WHERE i.indrelid = c.oid AND i.indisunique AND i.indpred IS NULL
+      AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
+  ))::int AS unique_alone
+FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+WHERE c.oid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum`,
+    params: [() => quoteTable(table.table)],
+  };
+}
+
+/** What the rows of `inspect` say, and every problem they show. */
+export function facts(table: TableDescription, rows: readonly SqlRow[]): TableFacts {
+  const columns = new Map(rows.map((row) => [String(row.name), String(row.type)]));
+  return {
+    exists: rows.length > 0,
+    columns,
+    problems: rows.length === 0 ? [missingTable(table)] : problemsOf(table, columns, rows),
+  };
+}
+
+type Finding = Pick<SchemaProblem, "problem" | "fix">;
+
+function missingTable(table: TableDescription): SchemaProblem {
+  return {
+    table: table.table,
+    problem: "the table does not exist",
+    fix: `set the search path to its schema, add broker.createTables(...) for it, or run:\n` +
+      `${ddl(table).join(";\n")};`,
+  };
+}
+
+function problemsOf(
+  table: TableDescription,
+  columns: ReadonlyMap<string, string>,
+  rows: readonly SqlRow[],
+): readonly SchemaProblem[] {
+  const problems: SchemaProblem[] = [];
+  if (!["r", "p"].includes(String(rows[0]?.kind))) {
+    problems.push({ table: table.table, problem: "it is no table", fix: "describe a table" });
+  }
+  for (const [column, definition] of Object.entries(columnDefinitions(table))) {
+    const type = columns.get(column);
+    const found = type === undefined
+      ? missingColumn(table, column, definition)
+      : wrongType(table, column, type) ?? wrongNull(table, column, rows);
+    if (found !== undefined) problems.push({ table: table.table, column, ...found });
+  }
+  const id = idProblem(table, rows.find(({ name }) => name === table.id.column));
+  if (id !== undefined) problems.push({ table: table.table, column: table.id.column, ...id });
+  return problems;
+}
+
+function missingColumn(table: TableDescription, column: string, definition: string): Finding {
+  return {
+    problem: "the column does not exist",
+    fix: `name the right column (names are case-sensitive), or run: ` +
+      `ALTER TABLE ${quoteTable(table.table)} ADD COLUMN ${quote(column)} ${definition}`,
+  };
+}
+
+function wrongType(table: TableDescription, column: string, type: string): Finding | undefined {
+  const wanted = wantedTypes(table, column);
+  if (wanted.includes(type)) return undefined;
+  return {
+    problem: `the column has the type ${type}`,
+    fix: `make it ${wanted.join(" or ")}: ALTER TABLE ${quoteTable(table.table)} ` +
+      `ALTER COLUMN ${quote(column)} TYPE ${wanted[0]}`,
+  };
+}
+
+/** The types that can do for the column's role; the first is the best. */
+function wantedTypes(table: TableDescription, column: string): readonly string[] {
+  switch (column) {
+    case table.id.column:
+      return ["bigint", "integer", "smallint", "uuid", "text", "character varying"];
+    case table.payload.column:
+      return table.payload.storage === "bytes"
+        ? ["bytea"]
+        : ["text", "jsonb", "json", "character varying"];
+    case table.attempt:
+      return ["integer", "bigint", "smallint"];
+    default:
+      return ["timestamp with time zone", "bigint"];
+  }
+}
+
+/** A row that nobody has claimed has no expiry. */
+function wrongNull(
+  table: TableDescription,
+  column: string,
+  rows: readonly SqlRow[],
+): Finding | undefined {
+  const row = rows.find(({ name }) => name === column);
+  if (column !== table.lockedUntil || !Number(row?.not_null)) return undefined;
+  return {
+    problem: "the column may not be NULL, which it is while nobody holds the row",
+    fix: `run: ALTER TABLE ${quoteTable(table.table)} ALTER COLUMN ${quote(column)} DROP NOT NULL`,
+  };
+}
+
+function idProblem(table: TableDescription, row: SqlRow | undefined): Finding | undefined {
+  if (row === undefined) return undefined;
+  const [target, id] = [quoteTable(table.table), quote(table.id.column)];
+  if (!Number(row.unique_alone)) {
+    return {
+      problem: "the id is not unique",
+      fix: `make it the primary key: ALTER TABLE ${target} ADD PRIMARY KEY (${id})`,
+    };
+  }
+  if (table.id.generatedBy === "service" || Number(row.has_default)) return undefined;
+  return {
+    problem: "nothing generates the id",
+    fix: `give the column a default, or generate ids: ` +
+      `{ column: ${JSON.stringify(table.id.column)}, generate: () => … }`,
+  };
+}

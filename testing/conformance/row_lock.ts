@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import {
+  ack,
+  AlreadySettledError,
+  DeclarationError,
+  DriverError,
+  drop,
+  retry,
+  TestApp,
+} from "./holdfast.ts";
+import { HoldingProcess } from "./holding_process.ts";
+import { rowLockService } from "./lease_service.ts";
+import { rowsOf } from "./rows.ts";
+import { sleep } from "./sleep.ts";
+import type { ConformanceTest } from "./test_database.ts";
+
+/** What the row lock form promises. */
+const tests: readonly Omit<ConformanceTest, "needs">[] = [
+  {
+    name: "ack and drop delete the row, and commit",
+    async run(database) {
+      const outcomes = [ack(), drop("no use")];
+      const { app, queue, subscription } = rowLockService(
+        database.connect(),
+        ({ name }) => outcomes[Number(name)],
+      );
+      await using test = await TestApp.start(app);
+      for (const name of ["0", "1"]) await test.publish(queue, { name });
+      assert.deepEqual(test.subscriber(subscription).outcomes(), outcomes);
+      assert.deepEqual(await rowsOf(test), []);
+    },
+  },
+  {
+    name: "a held row is as it was, and passed over by every other claim",
+    async run(database) {
+      const first = rowLockService(database.connect(), () => sleep(10_000));
+      const second = rowLockService(database.connect(), () => ack());
+      await using test = await TestApp.start(first.app);
+      await test.publish(first.queue, { name: "held" });
+      await using other = await TestApp.join(test, second.app);
+      await other.publish(second.queue, { name: "free" });
+      other.subscriber(second.subscription).assertCalledOnce().assertReceived({ name: "free" });
+      assert.deepEqual((await rowsOf(other)).map(({ attempt }) => attempt), [1]);
+      await test.advance({ seconds: 10 });
+      test.subscriber(first.subscription).assertCalledOnce().assertSettled(ack());
+      assert.deepEqual(await rowsOf(other), []);
+    },
+  },
+  {
+    name: "retry, and an error, count the attempt and free the row at once",
+    async run(database) {
+      const { app, queue, subscription } = rowLockService(database.connect(), (_, { attempt }) => {
+        if (attempt === 1) return retry();
+        if (attempt === 2) throw new Error("No luck");
+        return ack();
+      });
+      await using test = await TestApp.start(app);
+      await test.publish(queue, { name: "a" });
+      assert.deepEqual(test.deliveries.map(({ attempt }) => attempt), [1, 2, 3]);
+      assert.deepEqual(test.subscriber(subscription).outcomes(), [retry(), retry(), ack()]);
+      assert.equal(test.time.elapsed, 0);
+      assert.deepEqual(await rowsOf(test), []);
+    },
+  },
+  {
+    name: "as many rows as workers are held, each on a connection of its own",
+    async run(database) {
+      const { app, queue } = rowLockService(database.connect(), () => sleep(1_000), 4);
+      await using test = await TestApp.start(app);
+      for (let n = 0; n < 10; n++) await test.publish(queue, { name: `${n}` });
+      assert.equal(test.deliveries.length, 4);
+      await test.advance({ seconds: 3 });
+      assert.equal(new Set(test.deliveries.map(({ id }) => id)).size, 10);
+      assert(test.deliveries.every(({ settled }) => settled));
+    },
+  },
+  {
+    name: "handlers cannot take the last connection: a pool too small is refused with the number",
+    async run(database) {
+      const driver = database.connect();
+      const workers = driver.connections! - 1;
+      const { app } = rowLockService(driver, () => ack(), workers);
+      await assert.rejects(app.start(), (error: unknown) => {
+        assert(error instanceof DeclarationError);
+        assert.match(error.message, new RegExp(`need ${workers + 2} `));
+        return true;
+      });
+    },
+  },
+  {
+    name: "with every worker at work there is a connection to publish on",
+    async run(database) {
+      const driver = database.connect();
+      const { app, queue } = rowLockService(driver, () => sleep(1_000), driver.connections! - 2);
+      await using test = await TestApp.start(app);
+      for (let n = 0; n < driver.connections! + 5; n++) await test.publish(queue, { name: `${n}` });
+      assert.equal(test.deliveries.length, driver.connections! - 2);
+      await test.advance({ seconds: 5 });
+      assert.deepEqual(await rowsOf(test), []);
+    },
+  },
+  {
+    name: "a delivery is settled once",
+    async run(database) {
+      const { app, queue } = rowLockService(database.connect(), async (_, delivery) => {
+        await delivery.settle(ack());
+        await assert.rejects(delivery.settle(ack()), AlreadySettledError);
+      });
+      await using test = await TestApp.start(app);
+      await test.publish(queue, { name: "a" });
+      assert.equal(test.deliveries[0]?.error, undefined);
+      assert.deepEqual(await rowsOf(test), []);
+    },
+  },
+  {
+    name: "a handler that is cut short by a shutdown leaves the row as it was",
+    async run(database) {
+      const { app, queue } = rowLockService(
+        database.connect(),
+        (_, { signal }) =>
+          new Promise((_, reject) => {
+            const timer = setTimeout(() => {}, 3_600_000);
+            signal.addEventListener("abort", () => {
+              clearTimeout(timer);
+              reject(signal.reason);
+            });
+          }),
+      );
+      const next = rowLockService(database.connect(), () => ack());
+      const test = await TestApp.start(app);
+      await test.publish(queue, { name: "a" });
+      await test.stop();
+      await using after = await TestApp.start(next.app);
+      assert.deepEqual(after.deliveries.map(({ attempt }) => attempt), [1]);
+    },
+  },
+  {
+    name: "the row of a killed process is claimed by another within a second, as the same attempt",
+    async run(database) {
+      await using holder = await HoldingProcess.start(database.address!, 0);
+      const { app, subscription } = rowLockService(database.connect(), () => ack());
+      await using test = await TestApp.startLive(app);
+      await test.advance({ milliseconds: 1_200 });
+      test.subscriber(subscription).assertNotCalled();
+      const killed = Date.now();
+      await holder.kill();
+      while (test.deliveries.length === 0 && Date.now() < killed + 5_000) {
+        await test.advance({ milliseconds: 20 });
+      }
+      const [delivery] = test.deliveries;
+      assert.equal(delivery?.attempt, 1);
+      assert(delivery.startedAt - killed < 1_000, `${delivery.startedAt - killed} ms`);
+    },
+  },
+  {
+    name: "a connection cut at the server aborts its handler, the row is back, the loop goes on",
+    async run(database) {
+      const reasons: unknown[] = [];
+      const { app, queue, subscription } = rowLockService(
+        database.connect(),
+        async (_, { signal }) => {
+          if (reasons.length > 0) return;
+          await new Promise((resolve) => {
+            const timer = setTimeout(resolve, 10_000);
+            signal.addEventListener("abort", () => {
+              clearTimeout(timer);
+              reasons.push(signal.reason);
+              resolve(undefined);
+            });
+          });
+        },
+      );
+      await using test = await TestApp.startLive(app);
+      await test.publish(queue, { name: "a" });
+      await database.cut!();
+      const end = Date.now() + 10_000;
+      while (test.deliveries.length < 2 && Date.now() < end) {
+        await test.advance({ milliseconds: 50 });
+      }
+      assert(reasons[0] instanceof DriverError);
+      assert.equal(reasons[0].kind, "disconnected");
+      assert.equal(test.deliveries[0]?.settled, false);
+      test.subscriber(subscription).assertCalled(2).assertSettled(ack());
+      assert.equal(test.deliveries[1]?.attempt, 1);
+    },
+  },
+];
+
+/** The tests, for the databases that have row locks. */
+export const rowLockTests: readonly ConformanceTest[] = tests.map((test) => ({
+  ...test,
+  name: `row lock: ${test.name}`,
+  needs: "row locks",
+}));
