@@ -6,6 +6,7 @@
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Steps } from "./driver/steps.ts";
 
 /** What a test harness puts around an app to see, and to steer, how its time passes. */
 export interface TimeScope {
@@ -77,6 +78,15 @@ export function inRealTime<T>(io: () => Promise<T>): Promise<T> {
 export function inDelivery<T>(name: string, handle: () => Promise<T>): Promise<T> {
   const scope = timeScope.getStore();
   return scope === undefined ? handle() : scope.delivery(name, handle);
+}
+
+/** Lets steps go on in the context in which this is called, whoever resumes them. */
+export function stepsInThisContext<T>(steps: Steps<T>): Steps<T> {
+  if (timeScope.getStore() === undefined) return steps;
+  const inContext = AsyncLocalStorage.snapshot();
+  const next = steps.next.bind(steps);
+  steps.next = (...args) => inContext(() => next(...args));
+  return steps;
 }
 
 /** Lets a callback run in the context in which this is called, whoever calls it later. */

@@ -1,24 +1,16 @@
-import { inRealTime } from "./clock.ts";
+import { inRealTime, stepsInThisContext } from "./clock.ts";
 import type { Driver, QueryResult, Session, SqlRow } from "./driver/driver.ts";
 import { bind, type Statement } from "./driver/statement.ts";
+import { runStep, type Steps } from "./driver/steps.ts";
 
-/** The statements of one transaction. */
-export interface Transaction {
+/** A transaction that stays open for as long as a row is held. */
+export interface HeldTransaction {
+  /** Aborts, with a `DriverError`, when the connection is gone and the transaction with it. */
+  readonly lost: AbortSignal;
   /** Runs a statement and returns its rows. */
   query<Values>(statement: Statement<Values>, values: Values): Promise<readonly SqlRow[]>;
   /** Runs a statement and returns its rows and what it has changed. */
   run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult>;
-  /** Runs a statement once for each set of values. */
-  runEach<Values>(
-    statement: Statement<Values>,
-    valueSets: readonly Values[],
-  ): Promise<readonly QueryResult[]>;
-}
-
-/** A transaction that stays open for as long as a row is held. */
-export interface HeldTransaction extends Transaction {
-  /** Aborts, with a `DriverError`, when the connection is gone and the transaction with it. */
-  readonly lost: AbortSignal;
   /** Commits, and gives the connection back whatever comes of it. */
   commit(): Promise<void>;
   /** Rolls back, and gives the connection back. */
@@ -55,7 +47,7 @@ export class Pool {
   async run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
     const session = await inRealTime(() => this.#driver.session());
     try {
-      return await new SessionTransaction(session).run(statement, values);
+      return await runOn(session, statement, values);
     } finally {
       await inRealTime(() => session.release());
     }
@@ -73,25 +65,41 @@ export class Pool {
     }
   }
 
-  /** Runs `work` in a transaction that is committed when it resolves, else rolled back. */
-  async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+  /** Runs steps in a transaction that is committed when they return, and rolled back if they throw. */
+  async transaction<T>(steps: Steps<T>): Promise<T> {
     const session = await inRealTime(() => this.#driver.session());
     try {
-      await inRealTime(() => session.begin());
-      const result = await work(new SessionTransaction(session));
-      await inRealTime(() => session.commit());
-      return result;
+      if (session.transact !== undefined) {
+        const bound = stepsInThisContext(steps);
+        return await inRealTime(() => session.transact!(bound));
+      }
+      return await transactByStep(session, steps);
     } finally {
       await inRealTime(() => session.release());
     }
   }
 }
 
-class SessionTransaction implements Transaction {
+async function transactByStep<T>(session: Session, steps: Steps<T>): Promise<T> {
+  await inRealTime(() => session.begin());
+  let next = steps.next();
+  while (!next.done) {
+    const step = next.value;
+    next = steps.next(await inRealTime(() => runStep(session, step)));
+  }
+  await inRealTime(() => session.commit());
+  return next.value;
+}
+
+class HeldSession implements HeldTransaction {
   readonly #session: Session;
 
   constructor(session: Session) {
     this.#session = session;
+  }
+
+  get lost(): AbortSignal {
+    return this.#session.lost;
   }
 
   async query<Values>(
@@ -102,29 +110,7 @@ class SessionTransaction implements Transaction {
   }
 
   run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
-    const params = bind(statement, values);
-    return inRealTime(() => this.#session.query(statement.text, params));
-  }
-
-  runEach<Values>(
-    statement: Statement<Values>,
-    valueSets: readonly Values[],
-  ): Promise<readonly QueryResult[]> {
-    const paramSets = valueSets.map((values) => bind(statement, values));
-    return inRealTime(() => this.#session.queryEach(statement.text, paramSets));
-  }
-}
-
-class HeldSession extends SessionTransaction implements HeldTransaction {
-  readonly #session: Session;
-
-  constructor(session: Session) {
-    super(session);
-    this.#session = session;
-  }
-
-  get lost(): AbortSignal {
-    return this.#session.lost;
+    return runOn(this.#session, statement, values);
   }
 
   async commit(): Promise<void> {
@@ -138,4 +124,13 @@ class HeldSession extends SessionTransaction implements HeldTransaction {
   rollback(): Promise<void> {
     return inRealTime(() => this.#session.release());
   }
+}
+
+function runOn<Values>(
+  session: Session,
+  statement: Statement<Values>,
+  values: Values,
+): Promise<QueryResult> {
+  const params = bind(statement, values);
+  return inRealTime(() => session.query(statement.text, params));
 }

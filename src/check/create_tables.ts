@@ -1,4 +1,5 @@
 import type { Driver } from "../driver/driver.ts";
+import { run, type Steps } from "../driver/steps.ts";
 import type { AnyInbox } from "../inbox.ts";
 import type { Pool } from "../pool.ts";
 import { readFacts } from "./read_facts.ts";
@@ -9,13 +10,19 @@ export async function createTables(
   pool: Pool,
   inboxes: readonly AnyInbox[],
 ): Promise<void> {
-  for (const inbox of inboxes) {
-    await pool.transaction(async (transaction) => {
-      const { exists } = await readFacts(driver, transaction, inbox);
-      if (exists) return;
-      for (const text of driver.dialect.ddl(inbox.description)) {
-        await transaction.query({ text, params: [] }, undefined);
-      }
-    });
+  for (const inbox of inboxes) await createTable(driver, pool, inbox);
+}
+
+async function createTable(driver: Driver, pool: Pool, inbox: AnyInbox): Promise<void> {
+  if ((await readFacts(driver, pool, inbox)).exists) return;
+  try {
+    await pool.transaction(runAll(driver.dialect.ddl(inbox.description)));
+  } catch (error) {
+    // Another process may have been faster.
+    if (!(await readFacts(driver, pool, inbox)).exists) throw error;
   }
+}
+
+function* runAll(texts: readonly string[]): Steps<void> {
+  for (const text of texts) yield* run({ text, params: [] }, undefined);
 }

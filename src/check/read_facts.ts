@@ -2,12 +2,12 @@ import type { TableFacts } from "../driver/dialect.ts";
 import type { Driver } from "../driver/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { AnyInbox } from "../inbox.ts";
-import type { Pool, Transaction } from "../pool.ts";
+import type { Pool } from "../pool.ts";
 
 /** What the database says about a table. */
 export async function readFacts(
   { dialect }: Driver,
-  pool: Pool | Transaction,
+  pool: Pool,
   { description }: AnyInbox,
 ): Promise<TableFacts> {
   try {

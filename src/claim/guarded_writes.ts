@@ -1,6 +1,7 @@
 import type { GuardedWrite, LeaseStatements, LeaseToken } from "../driver/dialect.ts";
 import type { QueryResult } from "../driver/driver.ts";
-import type { Pool, Transaction } from "../pool.ts";
+import { run, runEach, type Steps } from "../driver/steps.ts";
+import type { Pool } from "../pool.ts";
 
 /** One write under the guard of its row's token. */
 export interface Guarded {
@@ -30,30 +31,32 @@ export async function writeGuarded<G extends Guarded>(
     return new Set(changedOf(result) > 0 ? [only] : []);
   }
   try {
-    return await pool.transaction(async (transaction) => {
-      const changed = new Set<G>();
-      for (const alike of Map.groupBy(writes, ({ write }) => write).values()) {
-        for (const each of await writeAlike(transaction, readId, alike)) changed.add(each);
-      }
-      return changed;
-    });
+    return await pool.transaction(writeTogether(readId, writes));
   } catch (error) {
     if (!(error instanceof SomeNotOurs)) throw error;
-    return await pool.transaction((transaction) => writeOneByOne(transaction, writes));
+    return await pool.transaction(writeOneByOne(writes));
   }
 }
 
+function* writeTogether<G extends Guarded>(
+  readId: LeaseStatements["readId"],
+  writes: readonly G[],
+): Steps<ReadonlySet<G>> {
+  const changed = new Set<G>();
+  for (const alike of Map.groupBy(writes, ({ write }) => write).values()) {
+    for (const each of yield* writeAlike(readId, alike)) changed.add(each);
+  }
+  return changed;
+}
+
 /** In one statement where the database has one for many rows. */
-async function writeAlike<G extends Guarded>(
-  transaction: Transaction,
+function* writeAlike<G extends Guarded>(
   readId: LeaseStatements["readId"],
   alike: readonly G[],
-): Promise<readonly G[]> {
+): Steps<readonly G[]> {
   const { many } = alike[0]!.write;
-  if (many === undefined || alike.length === 1) {
-    return [...await writeOneByOne(transaction, alike)];
-  }
-  const result = await transaction.run(many, alike.map(({ values }) => values as never));
+  if (many === undefined || alike.length === 1) return [...yield* writeOneByOne(alike)];
+  const result = yield* run(many, alike.map(({ values }) => values as never));
   if (changedOf(result) === alike.length) return alike;
   // A database that only counts cannot say which.
   if (result.rows.length === 0 && result.changes > 0) throw new SomeNotOurs();
@@ -61,13 +64,10 @@ async function writeAlike<G extends Guarded>(
   return alike.filter(({ values }) => ids.has(values.id));
 }
 
-async function writeOneByOne<G extends Guarded>(
-  transaction: Transaction,
-  writes: readonly G[],
-): Promise<ReadonlySet<G>> {
+function* writeOneByOne<G extends Guarded>(writes: readonly G[]): Steps<ReadonlySet<G>> {
   const changed = new Set<G>();
   for (const [{ one }, alike] of Map.groupBy(writes, ({ write }) => write)) {
-    const results = await transaction.runEach(one, alike.map(({ values }) => values as never));
+    const results = yield* runEach(one, alike.map(({ values }) => values as never));
     alike.forEach((each, index) => {
       if (changedOf(results[index]!) > 0) changed.add(each);
     });

@@ -7,7 +7,8 @@ import type {
   MessageId,
 } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
-import type { Pool, Transaction } from "../pool.ts";
+import { query, type Steps } from "../driver/steps.ts";
+import type { Pool } from "../pool.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ClaimForm } from "./claim_form.ts";
 import { DatabaseClock } from "./database_clock.ts";
@@ -99,21 +100,19 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
   }
 
   #findThenTake(plan: FindThenTake, limit: number): Promise<readonly SqlRow[]> {
-    return this.#options.pool.transaction(async (transaction) => {
-      const ids = await this.#find(transaction, plan, limit);
-      return ids.length === 0 ? [] : await this.#take(transaction, plan, ids);
-    });
+    return this.#options.pool.transaction(this.#findAndTake(plan, limit));
+  }
+
+  *#findAndTake(plan: FindThenTake, limit: number): Steps<readonly SqlRow[]> {
+    const ids = yield* this.#find(plan, limit);
+    return ids.length === 0 ? [] : yield* this.#take(plan, ids);
   }
 
   /** Asks the parts of the search in turn, until there are enough. */
-  async #find(
-    transaction: Transaction,
-    { find }: FindThenTake,
-    limit: number,
-  ): Promise<readonly MessageId[]> {
+  *#find({ find }: FindThenTake, limit: number): Steps<readonly MessageId[]> {
     const ids: MessageId[] = [];
     for (const part of find) {
-      const rows = await transaction.query(part, { now: now(), limit: limit - ids.length });
+      const rows = yield* query(part, { now: now(), limit: limit - ids.length });
       ids.push(...rows.map((row) => this.#options.statements.readId(row)));
       if (ids.length === limit) break;
     }
@@ -121,14 +120,10 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
   }
 
   /** The rows in the order in which they were found, in which the database need not return them. */
-  async #take(
-    transaction: Transaction,
-    { take, fetch }: FindThenTake,
-    ids: readonly MessageId[],
-  ): Promise<readonly SqlRow[]> {
+  *#take({ take, fetch }: FindThenTake, ids: readonly MessageId[]): Steps<readonly SqlRow[]> {
     const { statements: { readId }, leaseSeconds } = this.#options;
-    const taken = await transaction.query(take, { now: now(), leaseSeconds, ids });
-    const rows = fetch === undefined ? taken : await transaction.query(fetch, { ids });
+    const taken = yield* query(take, { now: now(), leaseSeconds, ids });
+    const rows = fetch === undefined ? taken : yield* query(fetch, { ids });
     const byId = new Map(rows.map((row) => [readId(row), row]));
     return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
   }

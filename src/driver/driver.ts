@@ -1,6 +1,7 @@
 import type { DriverErrorKind } from "../errors.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Form } from "./form.ts";
+import type { Steps } from "./steps.ts";
 
 /** A value that crosses a driver. Integers are exact: `bigint`, or a number where that is safe. */
 export type SqlValue = null | string | number | bigint | Uint8Array;
@@ -30,6 +31,11 @@ export interface Session {
     text: string,
     paramSets: readonly (readonly SqlValue[])[],
   ): Promise<readonly QueryResult[]>;
+  /**
+   * Runs a whole transaction in one turn of the event loop; only a database in this process can. It
+   * is committed when the steps return, and rolled back when they throw.
+   */
+  transact?<T>(steps: Steps<T>): Promise<T>;
   /** Opens a transaction that may write. */
   begin(): Promise<void>;
   /** Commits the open transaction. */

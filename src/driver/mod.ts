@@ -41,4 +41,6 @@ export type {
 export type { Driver, QueryResult, Session, SqlRow, SqlValue } from "./driver.ts";
 export type { Form } from "./form.ts";
 export { bind } from "./statement.ts";
+export { query, run, runEach, runStep } from "./steps.ts";
+export type { Step, Steps } from "./steps.ts";
 export type { Statement } from "./statement.ts";

@@ -26,3 +26,17 @@ export function every(ms: number, tick: () => void): { cancel(): void } {
   const timer = setInterval(tick, ms);
   return { cancel: () => clearInterval(timer) };
 }
+
+/**
+ * Resolves at once or, when that has been so for 5 ms, after everything else that is due: timers,
+ * signals, other connections. A driver whose calls are synchronous would starve them all.
+ */
+export function giveWay(): Promise<void> {
+  const now = monotonic();
+  if (now - lastGivenWay < LONGEST_TURN) return Promise.resolve();
+  lastGivenWay = now;
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+const LONGEST_TURN = 5;
+let lastGivenWay = -Infinity;

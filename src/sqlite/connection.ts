@@ -1,6 +1,6 @@
 import { DriverError } from "../errors.ts";
 import type { QueryResult, SqlValue } from "../driver/driver.ts";
-import { monotonic, pause } from "../driver/real_time.ts";
+import { giveWay, monotonic, pause } from "../driver/real_time.ts";
 import type { SqliteClient } from "./client.ts";
 import { classify } from "./result_code.ts";
 import { shareGate, unshareGate, WriterGate } from "./writer_gate.ts";
@@ -48,8 +48,9 @@ export class SqliteConnection {
   }
 
   /** Resolves when no other transaction of this process is open on the database. */
-  enter(): Promise<void> {
-    return this.#gate.enter();
+  async enter(): Promise<void> {
+    await this.#gate.enter();
+    await giveWay();
   }
 
   /** Lets the next one enter. */
@@ -57,47 +58,34 @@ export class SqliteConnection {
     this.#gate.leave();
   }
 
-  /** Runs one statement of the transaction that is open. */
-  run(text: string, params: readonly SqlValue[] = []): QueryResult {
-    try {
-      return this.#client.query(text, params);
-    } catch (error) {
-      throw this.#describe(error, text);
-    }
-  }
-
-  /** Runs a statement as soon as no other process is in its way. */
-  async runWhenFree(text: string, params: readonly SqlValue[] = []): Promise<QueryResult> {
+  /** Does something in one turn, as soon as nobody else is in its way. */
+  async whenFree<T>(attempt: () => T): Promise<T> {
     const end = monotonic() + LONGEST_WAIT;
     for (;;) {
       try {
-        return this.#client.query(text, params);
+        return attempt();
       } catch (error) {
-        if (classify(error) !== "conflict" || monotonic() > end) throw this.#describe(error, text);
+        if (classify(error) !== "conflict" || monotonic() > end) throw error;
       }
       await pause(1, 20);
     }
   }
 
-  /** Opens a transaction that may write; the caller is inside the gate. */
-  async begin(): Promise<void> {
-    await this.untilOthersFinish();
-    await this.runWhenFree("BEGIN IMMEDIATE");
+  /** Opens a transaction that may write. */
+  begin(): void {
+    this.#checkFree();
+    this.run("BEGIN IMMEDIATE");
   }
 
-  /** Waits while the owner of a handle has a transaction of its own open on it. */
-  async untilOthersFinish(): Promise<void> {
-    const end = monotonic() + LONGEST_WAIT;
-    while (this.#client.inTransaction) {
-      if (monotonic() > end) {
-        throw new DriverError(
-          "conflict",
-          `Cannot use ${this.#label}: its owner has kept a transaction open on the handle for ` +
-            `${LONGEST_WAIT / 1000} s; end it, or give Holdfast a handle of its own`,
-        );
-      }
-      await pause(1, 20);
-    }
+  /** Runs one statement by itself. */
+  runAlone(text: string, params: readonly SqlValue[] = []): QueryResult {
+    this.#checkFree();
+    return this.run(text, params);
+  }
+
+  /** Runs one statement of the transaction that is open. */
+  run(text: string, params: readonly SqlValue[] = []): QueryResult {
+    return this.#ask(() => this.#client.query(text, params), text);
   }
 
   /** Rolls back what is open, if the database has not done so by itself. */
@@ -118,8 +106,18 @@ export class SqliteConnection {
     return `the SQLite database ${this.#settings.label}`;
   }
 
+  /** The owner of a handle may have a transaction of its own open on it. */
+  #checkFree(): void {
+    if (!this.#ask(() => this.#client.inTransaction)) return;
+    throw new DriverError(
+      "conflict",
+      `Cannot use ${this.#label}: its owner keeps a transaction open on the handle; ` +
+        `end it sooner, or give Holdfast a handle of its own`,
+    );
+  }
+
   async #setUp(): Promise<void> {
-    await this.runWhenFree("PRAGMA busy_timeout = 0");
+    await this.#runWhenFree("PRAGMA busy_timeout = 0");
     this.#file = await this.#joinGate();
     await this.enter();
     try {
@@ -132,7 +130,7 @@ export class SqliteConnection {
 
   /** The file's full name with links resolved, empty for a database in memory. */
   async #joinGate(): Promise<string> {
-    const { rows } = await this.runWhenFree("PRAGMA database_list");
+    const { rows } = await this.#runWhenFree("PRAGMA database_list");
     const main = rows.find((row) => row.name === "main");
     const file = String(main?.file ?? "");
     if (file !== "") this.#gate = shareGate(file, this.#client.library);
@@ -142,12 +140,16 @@ export class SqliteConnection {
   async #configure(): Promise<void> {
     const { synchronous } = this.#settings;
     if (synchronous === undefined) return;
-    if (this.#file !== "") await this.runWhenFree("PRAGMA journal_mode = WAL");
-    await this.runWhenFree(`PRAGMA synchronous = ${synchronous}`);
+    if (this.#file !== "") await this.#runWhenFree("PRAGMA journal_mode = WAL");
+    await this.#runWhenFree(`PRAGMA synchronous = ${synchronous}`);
+  }
+
+  #runWhenFree(text: string): Promise<QueryResult> {
+    return this.whenFree(() => this.runAlone(text));
   }
 
   async #checkWritable(): Promise<void> {
-    await this.begin();
+    await this.whenFree(() => this.begin());
     try {
       // A read-only file lets a transaction begin; writing its own version back is refused.
       const version = this.run("PRAGMA user_version").rows[0]?.user_version ?? 0;
@@ -157,7 +159,15 @@ export class SqliteConnection {
     }
   }
 
-  #describe(error: unknown, text: string): DriverError {
+  #ask<T>(question: () => T, text?: string): T {
+    try {
+      return question();
+    } catch (error) {
+      throw this.#describe(error, text);
+    }
+  }
+
+  #describe(error: unknown, text = "none"): DriverError {
     const kind = classify(error);
     const reason = error instanceof Error ? error.message : String(error);
     const fix = FIXES[kind as keyof typeof FIXES] ?? `the statement was: ${text}`;
