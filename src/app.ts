@@ -148,7 +148,8 @@ export class App {
 
   /**
    * Stops, and resolves when nothing of the app is left: intake ends, handlers finish within
-   * `drain`, the others are aborted and settle within `abortTimeout`, databases are closed.
+   * `drain`, the others are aborted and settle within `abortTimeout`, databases are closed. A hook
+   * of the app must not wait for it: it waits for the hook.
    */
   async stop(): Promise<ShutdownReport> {
     return await this.#running("stop").stop();
@@ -156,7 +157,8 @@ export class App {
 
   /**
    * Runs until SIGTERM or SIGINT, then stops. A second signal skips to the abort, a third exits.
-   * The exit code is 1 if a handler was aborted, else 0.
+   * The exit code is 1 if a handler was aborted, else 0. If a handler is still at work when all else
+   * has stopped, because it ignores its signal, the process is ended.
    */
   run(): Promise<void> {
     return runUntilSignal(this);

@@ -20,6 +20,7 @@ export class DeliveryInWork implements Delivery {
   readonly #states: States;
   readonly #abort = new AbortController();
   #settledAs: Outcome | undefined;
+  #settling: Promise<void> | undefined;
 
   /** Made in the handler's own context, in which listeners of the signal are then called. */
   constructor(queue: string, claim: Claim, states: States) {
@@ -58,8 +59,15 @@ export class DeliveryInWork implements Delivery {
           `give ack(), retry() or drop()`,
       );
     }
-    await this.#claim.settle(settlementOf(outcome));
-    this.#settledAs = outcome;
+    this.#settling = this.#claim.settle(settlementOf(outcome)).then(() => {
+      this.#settledAs = outcome;
+    });
+    await this.#settling;
+  }
+
+  /** Waits for a settle that the handler has begun, and perhaps not waited for itself. */
+  async untilSettled(): Promise<void> {
+    await this.#settling?.catch(() => {});
   }
 
   #follow(signal: AbortSignal): void {

@@ -51,7 +51,10 @@ function toJson(message: unknown): string {
 async function validate<In, Out>(schema: StandardSchema<In, Out>, value: unknown): Promise<Out> {
   const result = await schema["~standard"].validate(value);
   if (result.issues === undefined) return result.value;
-  throw new PayloadError(`The schema refuses it: ${result.issues.map(describe).join("; ")}`);
+  const issues = result.issues.map(describe).join("; ");
+  throw new PayloadError(
+    `The schema refuses it: ${issues === "" ? "it does not say why" : issues}`,
+  );
 }
 
 function describe({ message, path }: StandardIssue): string {

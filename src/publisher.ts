@@ -7,6 +7,7 @@ import type { AnyInbox } from "./inbox.ts";
 import type { Pool } from "./pool.ts";
 import type { AnyQueue } from "./queue.ts";
 import type { Runtime } from "./runtime.ts";
+import { asError } from "./thrown.ts";
 
 /** What a publish gives back. */
 export interface Published {
@@ -79,11 +80,24 @@ export class Publisher {
 }
 
 function generateId({ name, inbox }: AnyQueue): MessageId | undefined {
-  const id: unknown = inbox.generateId?.();
-  if (typeof id === "bigint" || id === undefined && inbox.generateId === undefined) return id;
-  if (typeof id === "string" && id !== "" && !id.includes("\0") && id.isWellFormed()) return id;
+  if (inbox.generateId === undefined) return undefined;
+  const cannot = `Cannot publish to queue "${name}": generate of "${inbox.table}"`;
+  let id: unknown;
+  try {
+    id = inbox.generateId();
+  } catch (thrown) {
+    const cause = asError(thrown, "generate");
+    throw new PublishError(`${cannot} failed: ${cause.message}`, { cause });
+  }
+  if (typeof id === "bigint" || typeof id === "string" && isStorable(id)) return id;
   throw new PublishError(
-    `Cannot publish to queue "${name}": generate of "${inbox.table}" gave ${JSON.stringify(id)}; ` +
-      `let it give a bigint, or text that is not empty and has no NUL`,
+    `${cannot} gave ${typeof id} ${
+      JSON.stringify(id) ?? ""
+    }; let it give a bigint, or text that is ` +
+      `not empty, has no NUL and is well-formed`,
   );
+}
+
+function isStorable(id: string): boolean {
+  return id !== "" && !id.includes("\0") && id.isWellFormed();
 }

@@ -8,6 +8,7 @@ import { logOf } from "./log.ts";
 import { isOutcome, type Outcome, retry } from "./outcome.ts";
 import type { DeliveryRecord, Runtime } from "./runtime.ts";
 import { settlementOf } from "./settlement.ts";
+import { asError } from "./thrown.ts";
 import type { AnySubscription, Handler } from "./subscription.ts";
 
 /** What was decided about a message, and what that does to its row. */
@@ -15,7 +16,7 @@ interface Decision {
   readonly outcome: Outcome;
   /** `undefined` where the handler has settled its message itself. */
   readonly settlement: Settlement | undefined;
-  readonly error?: unknown;
+  readonly error?: Error;
 }
 
 /** Decodes a claimed message, hands it to its handler, and settles it. Never rejects. */
@@ -64,9 +65,12 @@ async function decide(
   try {
     record.message = await decodePayload(claim, subscription);
     const handle = subscription.handle as Handler<unknown>;
-    return afterReturn(await handle(record.message, delivery), delivery);
-  } catch (error) {
-    return afterError(error, delivery);
+    const returned: unknown = await handle(record.message, delivery);
+    await delivery.untilSettled();
+    return afterReturn(returned, delivery);
+  } catch (thrown) {
+    await delivery.untilSettled();
+    return afterError(asError(thrown, `The handler of queue "${delivery.queue}"`), delivery);
   }
 }
 
@@ -88,7 +92,7 @@ function afterReturn(returned: unknown, delivery: DeliveryInWork): Decision {
 }
 
 /** A failure is delivered again after a growing delay, but one made by a shutdown at once. */
-function afterError(error: unknown, delivery: DeliveryInWork): Decision {
+function afterError(error: Error, delivery: DeliveryInWork): Decision {
   if (delivery.settledAs !== undefined) {
     return { outcome: delivery.settledAs, settlement: undefined, error };
   }
@@ -104,13 +108,14 @@ async function settle(claim: Claim, decision: Decision, record: DeliveryRecord):
   try {
     if (decision.settlement !== undefined) await claim.settle(decision.settlement);
     record.settled = true;
-  } catch (error) {
+  } catch (thrown) {
+    const error = asError(thrown, "The settle");
     record.error = error;
     log(record, error, "was not settled");
   }
 }
 
-function log(record: DeliveryRecord, error: unknown, what: string): void {
+function log(record: DeliveryRecord, error: Error, what: string): void {
   const { queue, id, attempt } = record;
   const values = { queue, id, attempt, what, error };
   const message = "Delivery of message {id} of {queue} {what}: {error}";

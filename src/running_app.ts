@@ -37,6 +37,7 @@ export class RunningApp implements StartedApp {
   readonly #brokers: RunningBroker[] = [];
   #stopping: Promise<ShutdownReport> | undefined;
   #broken: { readonly error: unknown } | undefined;
+  #opened = false;
   #closed = false;
 
   /** Starts an app. What was opened is closed again if any of it fails. */
@@ -64,10 +65,10 @@ export class RunningApp implements StartedApp {
 
   /** Publishes through the one broker that serves the queue. */
   publish(queue: AnyQueue, message: unknown): Promise<Published> {
-    if (this.#closed) {
+    if (!this.#opened || this.#closed) {
       throw new ClosedError(
-        `Cannot publish to queue "${queue.name}": the app "${this.#app.name}" is closed; ` +
-          `publish in an onShutdown hook at the latest`,
+        `Cannot publish to queue "${queue.name}": the app "${this.#app.name}" has its databases ` +
+          `open from the afterStartup hooks to the onShutdown hooks; publish in between`,
       );
     }
     const serving = this.#brokers.filter((broker) => broker.serves(queue));
@@ -84,6 +85,11 @@ export class RunningApp implements StartedApp {
   stop(): Promise<ShutdownReport> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
+  }
+
+  /** Whether handlers are still at work, though the app has stopped: they ignore their signal. */
+  get handlersLeft(): boolean {
+    return this.#loops.some((loop) => loop.inWork > 0);
   }
 
   /** Waits for handlers no longer: aborts those at work at once. */
@@ -118,6 +124,7 @@ export class RunningApp implements StartedApp {
       this.#brokers.push(await RunningBroker.open(broker, this.states, this.#runtime));
       this.#checkNotStopped();
     }
+    this.#opened = true;
     for (const loop of this.#loops) loop.start((error) => this.#breakDown(error));
     await this.#runHooks("afterStartup");
   }

@@ -34,7 +34,7 @@ export interface DeliveryRecord {
   /** What was decided: by the handler, or `retry()` after an error. */
   outcome: Outcome | undefined;
   /** What went wrong: in the handler, in decoding, or in settling. */
-  error: unknown;
+  error: Error | undefined;
   /** Whether the outcome was carried out in the database. */
   settled: boolean;
   /** When the delivery ended, in milliseconds since 1970. */

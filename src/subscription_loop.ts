@@ -53,6 +53,11 @@ export class SubscriptionLoop {
     return this.#options.subscription.queue.inbox.table;
   }
 
+  /** How many handlers are at work. */
+  get inWork(): number {
+    return this.#inWork.size;
+  }
+
   /** How deliveries have ended since intake stopped. */
   get report(): QueueReport {
     return { queue: this.#queue, ...this.#report };

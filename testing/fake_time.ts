@@ -147,6 +147,11 @@ export class FakeTime implements TestTime {
     return this.#inTurn(() => this.#fire(Infinity, this.#limit));
   }
 
+  /** Lets the clock move though deliveries in work wait for what no timer drives. */
+  giveUp(): void {
+    this.#clock.inWork.clear();
+  }
+
   /** Drops all timers; restores the globals when the last `FakeTime` goes. */
   [Symbol.dispose](): void {
     if (!this.#clock.active) return;
@@ -195,9 +200,10 @@ function clockFrom(now: number, seed: number): VirtualClock {
 }
 
 function stuck(waiting: readonly VirtualScope[], patience: number): FakeTimeError {
-  const names = waiting.map(({ name }) => `"${name}"`).join(", ");
+  const names = waiting.map(({ name }) => name).join(", ");
   return new FakeTimeError(
-    `Cannot move the virtual clock: delivery ${names} has waited ${patience} ms of real time for ` +
+    `Cannot move the virtual clock: the delivery of ${names} has waited ${patience} ms of real ` +
+      `time for ` +
       `something that no virtual timer drives; use the global setTimeout (named imports of ` +
       `node:timers stay real), run slow I/O in time.track(), settle what it waits for from the ` +
       `test before time moves, or give a longer patience`,
@@ -209,7 +215,7 @@ function runaway(what: string, timers: VirtualTimers): FakeTimeError {
     `Cannot move the virtual clock beyond ${
       new Date(timers.now).toISOString()
     }: it fired ${what} ` +
-      `and another is due; end the loop that creates them, or give a higher limit; the next was ` +
+      `and another is due; end the loop that creates them, poll less often (pollInterval), or give a higher limit; the next was ` +
       `created here:\n${timers.nextStack}`,
   );
 }

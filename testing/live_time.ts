@@ -66,6 +66,9 @@ export class LiveTime implements TestTime {
     await this.advance(futureTime(time, now) - now);
   }
 
+  /** Deliveries are never waited for. */
+  giveUp(): void {}
+
   /** Nothing to put back. */
   [Symbol.dispose](): void {}
 }

@@ -1,7 +1,7 @@
 import type { App } from "../src/app.ts";
 import type { SqlRow, SqlValue } from "../src/driver/driver.ts";
 import type { Duration } from "../src/duration.ts";
-import { ClosedError, HoldfastError } from "../src/errors.ts";
+import { ClosedError, DeclarationError, HoldfastError } from "../src/errors.ts";
 import type { Published } from "../src/publisher.ts";
 import type { AnyQueue, Queue } from "../src/queue.ts";
 import { RunningApp, type ShutdownReport } from "../src/running_app.ts";
@@ -9,7 +9,7 @@ import type { AppEvent, DeliveryRecord, Runtime } from "../src/runtime.ts";
 import type { StateValue } from "../src/state.ts";
 import type { AnySubscription, Subscription } from "../src/subscription.ts";
 import { SubscriberAssertions } from "./assertions.ts";
-import { FakeTime, type FakeTimeOptions } from "./fake_time.ts";
+import { FakeTime, FakeTimeError, type FakeTimeOptions } from "./fake_time.ts";
 import { LiveTime } from "./live_time.ts";
 import type { PendingTimer, TestTime } from "./test_time.ts";
 import { Trace } from "./trace.ts";
@@ -65,6 +65,9 @@ export class TestApp implements AsyncDisposable {
   readonly #deliveries: DeliveryRecord[] = [];
   readonly #runtime: TestRuntime;
   readonly #ownsTime: boolean;
+  readonly #restless = Promise.withResolvers<never>();
+  #instant = -1;
+  #startsAtInstant = 0;
   #running: RunningApp | undefined;
 
   /**
@@ -74,6 +77,7 @@ export class TestApp implements AsyncDisposable {
    * @throws whatever `App.start` throws
    */
   static start(app: App, options: TestAppOptions = {}): Promise<TestApp> {
+    refuseUnknown(options, ["state", "now", "limit", "patience", "seed"]);
     const { state, ...timeOptions } = options;
     return TestApp.#start(new TestApp(app, new FakeTime(timeOptions), true), state);
   }
@@ -105,7 +109,7 @@ export class TestApp implements AsyncDisposable {
       test.#running = await test.time.run(() =>
         RunningApp.start(test.#app, { runtime: test.#runtime, replaced })
       );
-      await test.time.quiet();
+      await test.#quiet();
       return test;
     } catch (error) {
       test.#leaveTime();
@@ -117,6 +121,7 @@ export class TestApp implements AsyncDisposable {
     this.#app = app;
     this.time = time;
     this.#ownsTime = ownsTime;
+    this.#restless.promise.catch(() => {});
     this.#runtime = new TestRuntime(
       time instanceof FakeTime ? "given" : "database",
       (event) => this.#observe(event),
@@ -141,18 +146,31 @@ export class TestApp implements AsyncDisposable {
   }
 
   /** Lets time pass: at once where it is virtual, else by waiting. */
-  advance(duration: Duration): Promise<void> {
-    return this.time.advance(duration);
+  async advance(duration: Duration): Promise<void> {
+    await Promise.race([this.time.advance(duration), this.#restless.promise]);
   }
 
   /** Lets as much time pass as it takes until no delivery is in work. */
   async settled(): Promise<void> {
-    await this.time.quiet();
+    await this.#quiet();
     while (this.#deliveries.some(({ endedAt }) => endedAt === undefined)) await this.#passTime();
   }
 
-  /** What can be asserted of a subscription. */
+  /**
+   * What can be asserted of a subscription.
+   *
+   * @throws {DeclarationError} if the app does not include it
+   */
   subscriber<Out>(subscription: Subscription<Out>): SubscriberAssertions<Out> {
+    const known = this.#app.brokers.some(({ subscriptions }) =>
+      subscriptions.includes(subscription as AnySubscription)
+    );
+    if (!known) {
+      throw new DeclarationError(
+        `Cannot assert of this subscription of queue "${subscription.queue.name}": the app ` +
+          `"${this.#app.name}" does not include it; give the very object that it includes`,
+      );
+    }
     const deliveries = this.#deliveries.filter((delivery) =>
       delivery.subscription === (subscription as AnySubscription)
     );
@@ -195,7 +213,7 @@ export class TestApp implements AsyncDisposable {
     const running = this.#started("stop");
     this.#running = undefined;
     try {
-      const report = await this.#passTimeUntil(this.time.run(() => running.stop()));
+      const report = await this.#passTimeUntil(this.time.run(() => running.stop()), "give up");
       this.#checkLeaks();
       return report;
     } finally {
@@ -210,7 +228,24 @@ export class TestApp implements AsyncDisposable {
 
   #observe(event: AppEvent): void {
     this.trace.add(this.time.elapsed, event);
-    if (event.type === "started") this.#deliveries.push(event.delivery);
+    if (event.type !== "started") return;
+    this.#deliveries.push(event.delivery);
+    this.#countStart(event.delivery);
+  }
+
+  /** On virtual time, deliveries without end at one instant would keep the clock from ever moving. */
+  #countStart({ queue, id }: DeliveryRecord): void {
+    if (this.time instanceof LiveTime) return;
+    const sameInstant = this.time.elapsed === this.#instant;
+    this.#instant = this.time.elapsed;
+    this.#startsAtInstant = sameInstant ? this.#startsAtInstant + 1 : 1;
+    if (this.#startsAtInstant !== MOST_STARTS) return;
+    this.#restless.reject(
+      new FakeTimeError(
+        `Cannot let the app come to rest: ${MOST_STARTS} deliveries started at one instant, the ` +
+          `last one message ${id} of queue "${queue}"; retry after a delay, or publish less`,
+      ),
+    );
   }
 
   /** Up to the next timer where time is virtual, else a little. */
@@ -219,17 +254,28 @@ export class TestApp implements AsyncDisposable {
     return next === undefined ? this.time.advance(1) : this.time.advanceTo(next.due);
   }
 
-  async #passTimeUntil<T>(done: Promise<T>): Promise<T> {
+  /** A stop must come to its end also where a delivery waits for what no timer drives. */
+  async #passTimeUntil<T>(done: Promise<T>, stuck?: "give up"): Promise<T> {
     let pending = true;
     const settle = (): void => {
       pending = false;
     };
     done.then(settle, settle);
     for (;;) {
-      await this.time.quiet();
-      if (!pending) return await done;
-      await this.#passTime();
+      try {
+        await (stuck === undefined ? this.#quiet() : this.time.quiet());
+        if (!pending) return await done;
+        await this.#passTime();
+      } catch (error) {
+        if (stuck === undefined || !(error instanceof FakeTimeError)) throw error;
+        this.time.giveUp();
+      }
     }
+  }
+
+  /** As the clock's, but a reaction that never comes to rest is an error. */
+  async #quiet(): Promise<void> {
+    await Promise.race([this.time.quiet(), this.#restless.promise]);
   }
 
   /** An app that joined has another's clock, whose timers are not its own. */
@@ -252,6 +298,19 @@ export class TestApp implements AsyncDisposable {
     );
   }
 }
+
+function refuseUnknown(options: object, known: readonly string[]): void {
+  const unknown = Object.keys(options).filter((name) => !known.includes(name));
+  if (unknown.length === 0) return;
+  throw new DeclarationError(
+    `Cannot start a test app: ${unknown.join(", ")} is not an option; options are ${
+      known.join(", ")
+    }`,
+  );
+}
+
+/** As many deliveries may start at one instant of virtual time. */
+const MOST_STARTS = 10_000;
 
 /** A runtime that tells a test app of everything. */
 class TestRuntime implements Runtime {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { ack, App, Broker, inbox, json, retry, state } from "../mod.ts";
+import { ack, App, Broker, DeclarationError, inbox, json, retry, state } from "../mod.ts";
 import type { Subscription } from "../mod.ts";
 import { sqlite } from "../src/sqlite/mod.ts";
+import { FakeTimeError } from "./fake_time.ts";
 import { LeakError, TestApp } from "./test_app.ts";
 
 const jobs = inbox("jobs", {
@@ -89,18 +90,20 @@ Deno.test("TestApp: a state replaces what the hook sets, and skips nothing else"
 });
 
 Deno.test("TestApp: an assertion that fails shows what happened instead", async () => {
-  const work = queue.subscribe(() => retry());
-  const app = await TestApp.start(serviceOf(queue.subscribe(() => ack())));
+  const work = queue.subscribe(() => ack());
+  const app = await TestApp.start(serviceOf(work));
   await app.publish(queue, { minutes: 1 });
-  assert.throws(() => app.subscriber(work).assertCalledOnce(), (error: unknown) => {
+  assert.throws(() => app.subscriber(work).assertCalled(2), (error: unknown) => {
     assert(error instanceof assert.AssertionError);
-    assert.match(error.message, /queue "jobs": 1 deliveries, but found: 0/);
+    assert.match(error.message, /queue "jobs": 2 deliveries, but found: 1/);
     assert.match(error.message, /jobs: settled 1 \(attempt 1\) as ack/);
     return true;
   });
-  assert.throws(() => app.subscriber(work).assertReceived({ minutes: 1 }), assert.AssertionError);
-  assert.throws(() => app.subscriber(work).assertSettled(ack()), assert.AssertionError);
-  app.subscriber(work).assertNotCalled();
+  const subscriber = app.subscriber(work);
+  assert.throws(() => subscriber.assertReceived({ minutes: 2 }), assert.AssertionError);
+  assert.throws(() => subscriber.assertSettled(retry()), assert.AssertionError);
+  assert.throws(() => subscriber.assertNotCalled(), assert.AssertionError);
+  assert.throws(() => app.subscriber(queue.subscribe(() => {})), DeclarationError);
   await app.stop();
 });
 
@@ -134,6 +137,52 @@ Deno.test("TestApp: a handler on a file waits in real time by itself", async () 
   await app.publish(queue, { minutes: 0 });
   app.subscriber(work).assertSettled(ack());
   assert.equal(app.time.elapsed, 0);
+});
+
+Deno.test("TestApp: a message that is retried for ever at one instant is an error, not a hang", async () => {
+  const app = await TestApp.start(serviceOf(queue.subscribe(() => retry())));
+  await assert.rejects(app.publish(queue, { minutes: 0 }), (error: unknown) => {
+    assert(error instanceof FakeTimeError);
+    assert.match(error.message, /10000 deliveries started at one instant.*queue "jobs"/);
+    return true;
+  });
+  await app.stop();
+});
+
+Deno.test("TestApp: an app whose handler hangs can be stopped, and the handler is reported", async () => {
+  const work = queue.subscribe(() => new Promise<void>(() => {}));
+  const app = await TestApp.start(serviceOf(work), { patience: 20 });
+  await assert.rejects(app.publish(queue, { minutes: 0 }), FakeTimeError);
+  await assert.rejects(app.stop(), (error: unknown) => {
+    assert(error instanceof LeakError);
+    assert.match(error.message, /the handler of message 1 of queue "jobs"/);
+    return true;
+  });
+});
+
+Deno.test("TestApp: whatever a handler throws, the row is settled and the trace says what", async () => {
+  const trap = new Proxy({}, {
+    getPrototypeOf: () => {
+      throw new Error("a trap");
+    },
+  });
+  const thrown = [undefined, null, "text", 5n, Symbol("s"), Object.create(null), trap];
+  const work = queue.subscribe(({ minutes }) => {
+    throw thrown[minutes];
+  });
+  await using app = await TestApp.start(serviceOf(work));
+  for (const minutes of thrown.keys()) await app.publish(queue, { minutes });
+  assert(app.deliveries.every(({ settled, error }) => settled && error instanceof Error));
+  assert.match(String(app.trace), /The handler of queue "jobs" threw "text"; throw an Error/);
+});
+
+Deno.test("TestApp: a settle that the handler does not wait for is the outcome all the same", async () => {
+  const work = queue.subscribe((_, delivery) => void delivery.settle(retry()));
+  const app = await TestApp.start(serviceOf(work), { limit: 10 });
+  await app.publish(queue, { minutes: 0 }).catch(() => {});
+  assert.equal(app.deliveries[0]?.outcome?.kind, "retry");
+  assert.equal(app.deliveries[0]?.settled, true);
+  await app.stop();
 });
 
 async function traceOfRun(): Promise<string> {

@@ -41,6 +41,8 @@ export interface TestTime extends Disposable {
   advance(duration: Duration): Promise<void>;
   /** Lets time pass up to an instant, which must not lie in the past. */
   advanceTo(time: number | Date): Promise<void>;
+  /** Waits no longer for deliveries that wait for what no timer drives. */
+  giveUp(): void;
   /** Nothing counts as quiet, so that a virtual clock stands still, until this is disposed of. */
   hold(): Disposable;
 }

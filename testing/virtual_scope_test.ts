@@ -37,7 +37,7 @@ Deno.test("a delivery that waits for what no timer drives is named after the pat
   await assert.rejects(time.advance(10), (error: FakeTimeError) => {
     assert.ok(error instanceof FakeTimeError);
     assert.equal(error.code, "fake_time");
-    assert.match(error.message, /delivery "orders 7" has waited 20 ms .* node:timers stay real/);
+    assert.match(error.message, /the delivery of orders 7 has waited 20 ms .* node:timers stay real/);
     return true;
   });
   assert.equal(time.elapsed, 0);
@@ -55,7 +55,7 @@ Deno.test("timers count for the delivery that created them, also in a delivery w
   await outer;
   const sleeper = time.run(() => inDelivery("sleeper", () => sleep(50)));
   const waiter = time.run(() => inDelivery("waiter", () => promise));
-  await assert.rejects(time.advance(50), /delivery "waiter" has/);
+  await assert.rejects(time.advance(50), /the delivery of waiter has/);
   resolve();
   await waiter;
   await time.advance(50);

@@ -177,7 +177,7 @@ export class LeaseClaim implements Claim {
     const attempt = this.attempt === undefined ? "" : ` (attempt ${this.attempt})`;
     return new LeaseLostError(
       `Cannot settle message ${this.id}${attempt} of queue "${this.#writer.queue}": ${reason}; ` +
-        `nothing was changed, and the message is delivered again unless that holder settles it`,
+        `nothing was changed, and the message is delivered again unless a later holder settles it`,
       { cause },
     );
   }

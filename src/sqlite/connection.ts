@@ -180,6 +180,7 @@ const LONGEST_WAIT = 10_000;
 
 const FIXES = {
   "conflict": "another process has held its lock for more than 10 s, let it commit sooner",
-  "unusable": "check that the path is right and that it names a SQLite database or a new file",
+  "unusable": "check that the path names a SQLite database or a new file, and that this process " +
+    "may write it and its folder",
   "read-only": "let this process write the file and its folder",
 };

@@ -52,10 +52,8 @@ export interface SqliteHandle {
    * A `DatabaseSync` of `node:sqlite`, or a `Database` of `jsr:@db/sqlite`. Holdfast never closes
    * it, sets its `busy_timeout` to 0 (it waits without blocking instead), and waits while the
    * service has a transaction of its own open on it.
-   *
-   * It is one connection for both: what the service runs on it between two turns of Holdfast's own
-   * transaction becomes part of that. Handlers that write therefore need a connection of their own
-   * where the database is a file; in memory they may write by single statements, not transactions.
+   * Holdfast's own transactions begin and end in one turn of the event loop, so that statements of
+   * the service never become part of them.
    */
   readonly handle: NodeSqliteHandle | DbSqliteHandle;
 }
@@ -92,6 +90,12 @@ export function dbSqlite(path: string, options: SqliteOptions = {}): SqliteDrive
 }
 
 function fromHandle(handle: NodeSqliteHandle | DbSqliteHandle): SqliteDriver {
+  if (typeof handle?.prepare !== "function") {
+    throw new TypeError(
+      "Cannot use this handle as a SQLite database: give a DatabaseSync of node:sqlite or a " +
+        "Database of jsr:@db/sqlite",
+    );
+  }
   return sqliteDriver({
     label: "of the handle",
     synchronous: undefined,
@@ -100,10 +104,10 @@ function fromHandle(handle: NodeSqliteHandle | DbSqliteHandle): SqliteDriver {
 }
 
 function locationOf(database: string | URL): string {
-  if (database instanceof URL) return database.href;
+  if (database instanceof URL && database.protocol === "file:") return database.href;
   if (typeof database === "string" && database !== "") return database;
   throw new TypeError(
-    `Cannot open ${JSON.stringify(database)} as a SQLite database: ` +
+    `Cannot open ${String(database)} as a SQLite database: ` +
       `give a path, a file: URL, ":memory:" or { handle }`,
   );
 }

@@ -12,7 +12,8 @@ export function inspect(table: TableDescription): Statement<void> {
   const [schema, name] = ["main", ...splitTable(table.table)].slice(-2) as [string, string];
   const tableOf = `FROM ${quote(schema)}.sqlite_schema WHERE lower(name) = lower(?)`;
   return {
-    text: `SELECT name, type, "notnull" AS not_null, dflt_value IS NOT NULL AS has_default, pk,
+    text:
+      `SELECT name, type, "notnull" AS not_null, hidden, dflt_value IS NOT NULL AS has_default, pk,
   (SELECT type ${tableOf}) AS kind,
   (SELECT sql ${tableOf}) AS sql,
   EXISTS (
@@ -62,7 +63,8 @@ function problemsOf(
     const type = columns.get(column.toLowerCase());
     const found = type === undefined
       ? missingColumn(table, column, definition)
-      : wrongType(table, column, type, shape) ?? wrongNull(table, column, rows);
+      : wrongType(table, column, type, shape) ?? wrongNull(table, column, rows) ??
+        generated(column, rows);
     if (found !== undefined) problems.push({ table: table.table, column, ...found });
   }
   const id = idProblem(table, rows, shape);
@@ -147,6 +149,12 @@ function wrongNull(
     problem: "the column may not be NULL, which it is while nobody holds the row",
     fix: "declare it without NOT NULL (SQLite changes a column only by copying the table)",
   };
+}
+
+/** pragma_table_xinfo hides generated columns by 2 and 3. */
+function generated(column: string, rows: readonly SqlRow[]): Finding | undefined {
+  if (Number(rowOf(rows, column)?.hidden) < 2) return undefined;
+  return { problem: "the column is generated and cannot be written", fix: "name a plain column" };
 }
 
 /** An id must name one row, and must not come back after its row is deleted. */
