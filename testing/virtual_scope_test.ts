@@ -37,7 +37,10 @@ Deno.test("a delivery that waits for what no timer drives is named after the pat
   await assert.rejects(time.advance(10), (error: FakeTimeError) => {
     assert.ok(error instanceof FakeTimeError);
     assert.equal(error.code, "fake_time");
-    assert.match(error.message, /the delivery of orders 7 has waited 20 ms .* node:timers stay real/);
+    assert.match(
+      error.message,
+      /the delivery of orders 7 has waited 20 ms .* node:timers stay real/,
+    );
     return true;
   });
   assert.equal(time.elapsed, 0);
