@@ -1,4 +1,5 @@
 import type { ConformanceTest, TestDatabase } from "./test_database.ts";
+import { drainTests } from "./drain.ts";
 import { leaseClaimTests } from "./lease_claim.ts";
 import { leaseCrashTests } from "./lease_crash.ts";
 import { leaseRenewTests } from "./lease_renew.ts";
@@ -45,4 +46,5 @@ const SUITE: readonly ConformanceTest[] = [
   ...leaseCrashTests,
   ...rowLockTests,
   ...stopTests,
+  ...drainTests,
 ];

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { configure, type LogRecord, reset } from "@logtape/logtape";
+import { ack, TestApp } from "../../testing/conformance/holdfast.ts";
+import { leaseService, rowLockService } from "../../testing/conformance/lease_service.ts";
+import { startPostgres } from "../../tools/servers/postgres.ts";
+import { testServer } from "../../tools/servers/test_server.ts";
+import { postgres } from "./mod.ts";
+
+for (const form of ["lease", "row lock"] as const) {
+  testServer(
+    `Postgres, ${form}: work resumes by itself after the server is restarted, in few words`,
+    async () => {
+      const lines: LogRecord[] = [];
+      await configure({
+        sinks: { memory: (line) => void lines.push(line) },
+        loggers: [
+          { category: "holdfast", sinks: ["memory"], lowestLevel: "info" },
+          { category: ["logtape", "meta"], lowestLevel: "error" },
+        ],
+      });
+      try {
+        await using server = await startPostgres();
+        const service = form === "lease" ? leaseService : rowLockService;
+        const { app, queue, subscription } = service(postgres(server.url), () => ack());
+        await using test = await TestApp.startLive(app);
+        await test.publish(queue, { name: "before" });
+        await server.kill();
+        await test.advance({ milliseconds: 1_500 });
+        await assert.rejects(test.publish(queue, { name: "while it is down" }));
+        await server.restart();
+        await untilPublished(test, () => test.publish(queue, { name: "after" }));
+        const end = Date.now() + 40_000;
+        while (test.deliveries.length < 2 && Date.now() < end) {
+          await test.advance({ milliseconds: 50 });
+        }
+        test.subscriber(subscription).assertCalled(2).assertReceived({ name: "after" });
+        const claims = lines.filter(({ category }) => category[1] === "claim");
+        assert.deepEqual(claims.map(({ level }) => level), ["error", "info"]);
+      } finally {
+        await reset();
+      }
+    },
+  );
+}
+
+/** Publishing is the caller's to repeat. */
+async function untilPublished(test: TestApp, publish: () => Promise<unknown>): Promise<void> {
+  const end = Date.now() + 30_000;
+  for (;;) {
+    try {
+      await publish();
+      return;
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await test.advance({ milliseconds: 100 });
+    }
+  }
+}
