@@ -1,7 +1,9 @@
-import { inRealTime, stepsInThisContext } from "./clock.ts";
+import { backoff } from "./backoff.ts";
+import { inRealTime, monotonic, sleep, stepsInThisContext } from "./clock.ts";
 import type { Driver, QueryResult, Session, SqlRow } from "./driver/driver.ts";
 import { bind, type Statement } from "./driver/statement.ts";
 import { runStep, type Steps } from "./driver/steps.ts";
+import { DriverError } from "./errors.ts";
 
 /** A transaction that stays open for as long as a row is held. */
 export interface HeldTransaction {
@@ -44,7 +46,11 @@ export class Pool {
   }
 
   /** Runs one statement on a session of its own; its rows, and what it has changed. */
-  async run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
+  run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
+    return withoutConflicts(() => this.#runOnce(statement, values));
+  }
+
+  async #runOnce<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
     const session = await inRealTime(() => this.#driver.session());
     try {
       return await runOn(session, statement, values);
@@ -66,7 +72,11 @@ export class Pool {
   }
 
   /** Runs steps in a transaction that is committed when they return, and rolled back if they throw. */
-  async transaction<T>(steps: Steps<T>): Promise<T> {
+  transaction<T>(makeSteps: () => Steps<T>): Promise<T> {
+    return withoutConflicts(() => this.#transactOnce(makeSteps()));
+  }
+
+  async #transactOnce<T>(steps: Steps<T>): Promise<T> {
     const session = await inRealTime(() => this.#driver.session());
     try {
       if (session.transact !== undefined) {
@@ -79,6 +89,24 @@ export class Pool {
     }
   }
 }
+
+/** A deadlock leaves nothing behind: what met with one is tried again, but not for long. */
+async function withoutConflicts<T>(attempt: () => Promise<T>): Promise<T> {
+  const end = monotonic() + LONGEST_CONFLICT;
+  for (let tries = 1;; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const conflict = error instanceof DriverError && error.kind === "conflict";
+      if (!conflict || monotonic() >= end) throw error;
+    }
+    await sleep(backoff(tries, BETWEEN_CONFLICTS));
+  }
+}
+
+/** In milliseconds. */
+const LONGEST_CONFLICT = 2_000;
+const BETWEEN_CONFLICTS = { first: 10, cap: 200 };
 
 async function transactByStep<T>(session: Session, steps: Steps<T>): Promise<T> {
   await inRealTime(() => session.begin());

@@ -16,7 +16,7 @@ export async function createTables(
 async function createTable(driver: Driver, pool: Pool, inbox: AnyInbox): Promise<void> {
   if ((await readFacts(driver, pool, inbox)).exists) return;
   try {
-    await pool.transaction(runAll(driver.dialect.ddl(inbox.description)));
+    await pool.transaction(() => runAll(driver.dialect.ddl(inbox.description)));
   } catch (error) {
     // Another process may have been faster.
     if (!(await readFacts(driver, pool, inbox)).exists) throw error;

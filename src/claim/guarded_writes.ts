@@ -31,10 +31,10 @@ export async function writeGuarded<G extends Guarded>(
     return new Set(changedOf(result) > 0 ? [only] : []);
   }
   try {
-    return await pool.transaction(writeTogether(readId, writes));
+    return await pool.transaction(() => writeTogether(readId, writes));
   } catch (error) {
     if (!(error instanceof SomeNotOurs)) throw error;
-    return await pool.transaction(writeOneByOne(writes));
+    return await pool.transaction(() => writeOneByOne(writes));
   }
 }
 

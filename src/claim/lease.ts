@@ -100,7 +100,7 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
   }
 
   #findThenTake(plan: FindThenTake, limit: number): Promise<readonly SqlRow[]> {
-    return this.#options.pool.transaction(this.#findAndTake(plan, limit));
+    return this.#options.pool.transaction(() => this.#findAndTake(plan, limit));
   }
 
   *#findAndTake(plan: FindThenTake, limit: number): Steps<readonly SqlRow[]> {

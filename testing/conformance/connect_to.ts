@@ -1,3 +1,4 @@
+import { mysql } from "../../src/mysql/mod.ts";
 import { postgres } from "../../src/postgres/mod.ts";
 import { sqlite } from "../../src/sqlite/mod.ts";
 import type { Driver } from "./holdfast.ts";
@@ -11,5 +12,6 @@ export function connectTo(
   const [kind, place] = [address.slice(0, colon), address.slice(colon + 1)];
   if (kind === "sqlite") return sqlite(place);
   if (kind === "postgres") return postgres(place, options);
-  throw new TypeError(`Cannot connect to ${address}: give sqlite:<path> or postgres:<url>`);
+  if (kind === "mysql") return mysql(place, options);
+  throw new TypeError(`Cannot connect to ${address}: give sqlite:…, postgres:… or mysql:…`);
 }

@@ -17,7 +17,7 @@ export const startTests: readonly ConformanceTest[] = [
       const [problem] = await problemsOf(broker);
       assert.equal(problem?.problem, "the table does not exist");
       assert.equal(problem.subscription, "jobs");
-      assert.match(problem.fix, /CREATE TABLE "jobs"/);
+      assert.match(problem.fix, /CREATE TABLE ["`]jobs["`]/);
     },
   },
   {

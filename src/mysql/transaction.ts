@@ -1,0 +1,137 @@
+import type { QueryResult, SqlValue } from "../driver/driver.ts";
+import { every } from "../driver/real_time.ts";
+import type { DriverError } from "../errors.ts";
+import { numberOf } from "./classify.ts";
+import type { MysqlConnection } from "./connection.ts";
+import { excerpt } from "./failure.ts";
+import {
+  endedBefore,
+  endedUnseen,
+  lostBefore,
+  outcomeUnknown,
+  rolledBackBefore,
+} from "./refusals.ts";
+
+/**
+ * A transaction that stays open until it is told how to end. Once the server may have rolled it
+ * back, as after a deadlock, whatever is sent would be committed at once and on its own: so nothing
+ * is, until the transaction is rolled back here too.
+ */
+export class Transaction {
+  readonly #connection: MysqlConnection;
+  readonly #heart: { cancel(): void };
+  #state: "open" | "failed" | "ended" | "lost" = "open";
+  #reason: DriverError | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  private constructor(connection: MysqlConnection, onLoss: (reason: DriverError) => void) {
+    this.#connection = connection;
+    this.#heart = every(connection.heartbeat, () => this.#beat());
+    connection.watcher = (reason) => {
+      this.#become("lost", reason);
+      onLoss(reason);
+    };
+  }
+
+  /** Opens a transaction. */
+  static async open(
+    connection: MysqlConnection,
+    onLoss: (reason: DriverError) => void,
+  ): Promise<Transaction> {
+    await connection.run("START TRANSACTION", []);
+    return new Transaction(connection, onLoss);
+  }
+
+  /** Whether the connection was lost while it was open. */
+  get isLost(): boolean {
+    return this.#state === "lost";
+  }
+
+  /** Runs one statement, once those before it are done: what they tell may rule it out. */
+  query(text: string, params: readonly SqlValue[]): Promise<QueryResult> {
+    return this.#inTurn(() => this.#run(text, params));
+  }
+
+  /** Commits. Rejects if nothing was committed, and also if nobody can tell. */
+  commit(): Promise<void> {
+    return this.#inTurn(() => this.#commit());
+  }
+
+  /** Rolls back. Where the server cannot be told, the connection ends, and with it the transaction. */
+  async rollback(): Promise<void> {
+    if (this.#state === "lost" || this.#state === "ended") return;
+    this.#end();
+    try {
+      await this.#inTurn(() => this.#connection.run("ROLLBACK", []));
+    } catch {
+      this.#connection.drop();
+    }
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+
+  async #run(text: string, params: readonly SqlValue[]): Promise<QueryResult> {
+    const attempt = excerpt(text);
+    this.#refuseUnlessOpen(attempt);
+    try {
+      const { rows, changes, inTransaction } = await this.#connection.run(text, params);
+      if (inTransaction !== false) return { rows, changes };
+    } catch (error) {
+      const reason = error as DriverError;
+      if (ROLLS_BACK.has(numberOf(reason.cause))) this.#become("failed", reason);
+      throw reason;
+    }
+    const ended = endedUnseen(attempt);
+    this.#become("failed", ended);
+    throw ended;
+  }
+
+  async #commit(): Promise<void> {
+    this.#refuseUnlessOpen("commit");
+    try {
+      await this.#connection.run("COMMIT", []);
+      this.#end();
+    } catch (error) {
+      const reason = error as DriverError;
+      this.#become("failed", reason);
+      const isUnknown = reason.kind === "disconnected" || numberOf(reason.cause) === INTERRUPTED;
+      throw isUnknown ? outcomeUnknown(reason) : reason;
+    }
+  }
+
+  #beat(): void {
+    if (this.#state !== "open" || this.#connection.isBusy) return;
+    this.#connection.ping().catch(() => {});
+  }
+
+  #become(state: "failed" | "lost", reason: DriverError): void {
+    if (this.#state === "lost" || this.#state === "ended") return;
+    this.#state = state;
+    this.#reason = reason;
+    this.#heart.cancel();
+  }
+
+  #end(): void {
+    this.#state = "ended";
+    this.#heart.cancel();
+    this.#connection.watcher = undefined;
+  }
+
+  #refuseUnlessOpen(attempt: string): void {
+    if (this.#state === "lost") throw lostBefore(attempt, this.#reason);
+    if (this.#state === "failed") throw rolledBackBefore(attempt, this.#reason!);
+    if (this.#state === "ended") throw endedBefore(attempt);
+  }
+}
+
+/** After these the whole transaction is gone, or, by a setting of the server, may be. */
+const ROLLS_BACK: ReadonlySet<number> = new Set([
+  1020, // ER_CHECKREAD
+  1205, // ER_LOCK_WAIT_TIMEOUT
+  1213, // ER_LOCK_DEADLOCK
+]);
+const INTERRUPTED = 1317;
