@@ -95,8 +95,9 @@ export class MysqlConnection {
     this.#lose(CLOSED_HERE);
   }
 
-  /** Ends the connection in good order. */
+  /** Ends the connection, in good order unless somebody holds it. */
   async close(): Promise<void> {
+    if (this.watcher !== undefined || this.isBusy) this.drop();
     if (!this.isLost) {
       this.#loss = failure(CLOSED_HERE, "use a connection");
       this.#client.end(() => {});

@@ -1,13 +1,13 @@
-import {
-  type Clock,
-  type GuardedStatement,
-  type GuardedWrite,
-  type LeaseStatements,
-  type LeaseToken,
-  nextSecond,
-  type TableDescription,
-  type TableFacts,
+import type {
+  Clock,
+  GuardedStatement,
+  GuardedWrite,
+  LeaseStatements,
+  LeaseToken,
+  TableDescription,
+  TableFacts,
 } from "../driver/dialect.ts";
+import { type LeaseWrite, leaseWrites } from "../driver/lease_writes.ts";
 import type { Statement } from "../driver/statement.ts";
 import { Columns } from "./columns.ts";
 import { leaseClaim } from "./lease_claim.ts";
@@ -21,11 +21,7 @@ export function leaseStatements(
   const columns = new Columns(table, facts);
   return {
     claim: leaseClaim(columns, clock),
-    renew: guarded<{ readonly until: number }>(columns, { until: ({ until }) => until }),
-    remove: guarded(columns, "delete"),
-    free: guarded<Now>(columns, freed(columns)),
-    delay: guarded<Now & { readonly delay: number }>(columns, delayed(columns)),
-    release: guarded<Now>(columns, { until: ({ now }) => nextSecond(now), giveBack: true }),
+    ...leaseWrites(columns.attempt !== undefined, (write) => guarded(columns, write)),
     read: (row) => ({
       id: columns.readId(row),
       attempt: columns.attempt === undefined ? undefined : Number(row.attempt),
@@ -37,35 +33,12 @@ export function leaseStatements(
   };
 }
 
-interface Now {
-  readonly now: number;
-}
-
-/** What a guarded write does: deletes the row, or sets its expiry. */
-type Write<Extra> = "delete" | {
-  /** The expiry to be set; NULL if there is none. */
-  readonly until?: (values: Extra) => number;
-  /** Whether the attempt is not spent. */
-  readonly giveBack?: boolean;
-};
-
-/** With the attempt spent the next token differs; without, only a later expiry makes it differ. */
-function freed(columns: Columns): Write<Now> {
-  return columns.attempt === undefined ? { until: ({ now }) => nextSecond(now) } : {};
-}
-
-/** A millisecond past a whole second, so that a delay is never taken for a lease. */
-function delayed(columns: Columns): Write<Now & { readonly delay: number }> {
-  if (columns.attempt === undefined) return freed(columns);
-  return { until: ({ now, delay }) => Math.ceil((now + delay) / 1000) * 1000 + 1 };
-}
-
 /** The write under guard. Rows are counted, not returned: neither database returns both kinds. */
-function guarded<Extra>(columns: Columns, write: Write<Extra>): GuardedWrite<Extra> {
+function guarded<Extra>(columns: Columns, write: LeaseWrite<Extra>): GuardedWrite<Extra> {
   return { one: writeOne(columns, write), many: writeMany(columns, write) };
 }
 
-function writeOne<Extra>(columns: Columns, write: Write<Extra>): GuardedStatement<Extra> {
+function writeOne<Extra>(columns: Columns, write: LeaseWrite<Extra>): GuardedStatement<Extra> {
   const { id, attempt, lockedUntil, timeParameter } = columns;
   const until = write === "delete" ? undefined : write.until;
   const fence = attempt === undefined
@@ -88,7 +61,7 @@ function writeOne<Extra>(columns: Columns, write: Write<Extra>): GuardedStatemen
 /** Driven by the tokens, so that each row is reached, and locked, by its primary key only. */
 function writeMany<Extra>(
   columns: Columns,
-  write: Write<Extra>,
+  write: LeaseWrite<Extra>,
 ): Statement<readonly (LeaseToken & Extra)[]> {
   const { id, attempt, lockedUntil, idType, timeType } = columns;
   const held = `JSON_TABLE(?, '$[*]' COLUMNS (id ${idType} PATH '$.id', ` +
@@ -116,12 +89,12 @@ function writeMany<Extra>(
   }
 }
 
-function verb({ table }: Columns, write: Write<never>): string {
+function verb({ table }: Columns, write: LeaseWrite<never>): string {
   return write === "delete" ? `DELETE t FROM ${table} AS t` : `UPDATE ${table} AS t`;
 }
 
-function set({ attempt, lockedUntil }: Columns, write: Write<never>, until: string): string {
+function set({ attempt, lockedUntil }: Columns, write: LeaseWrite<never>, until: string): string {
   if (write === "delete") return "";
-  const back = write.giveBack && attempt !== undefined ? `, t.${attempt} = t.${attempt} - 1` : "";
+  const back = write.giveBack ? `, t.${attempt} = t.${attempt} - 1` : "";
   return `SET t.${lockedUntil} = ${until}${back} `;
 }

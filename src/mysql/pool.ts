@@ -3,7 +3,7 @@ import { DriverError } from "../errors.ts";
 import type { ClientConnection, MysqlCallbackPool } from "./client.ts";
 import { MysqlConnection } from "./connection.ts";
 import { failure } from "./failure.ts";
-import { Permits } from "./permits.ts";
+import { Permits } from "../driver/permits.ts";
 import type { Sending } from "./settings.ts";
 
 /** Where connections come from, and how they are used. */
@@ -40,6 +40,7 @@ class OwnPool implements ConnectionPool {
   readonly #permits: Permits;
   readonly #all = new Set<MysqlConnection>();
   readonly #idle: MysqlConnection[] = [];
+  #closed: Error | undefined;
 
   constructor(source: MysqlSource, connect: () => Promise<ClientConnection>) {
     this.#source = source;
@@ -58,12 +59,15 @@ class OwnPool implements ConnectionPool {
   }
 
   give(connection: MysqlConnection): void {
+    // Whoever takes it next would wait for what nobody waits for any more.
+    if (connection.isBusy) connection.drop();
     if (connection.isLost) this.#all.delete(connection);
     else this.#idle.push(connection);
     this.#permits.give();
   }
 
   async close(reason: Error): Promise<void> {
+    this.#closed = reason;
     const allBack = this.#permits.close(reason);
     await deadline(MILLISECONDS_TO_FINISH, allBack, () => reason).catch(() => {});
     await Promise.all(Array.from(this.#all, (connection) => connection.close()));
@@ -82,6 +86,8 @@ class OwnPool implements ConnectionPool {
   async #open(): Promise<MysqlConnection> {
     const client = await attempted(this.#connect());
     const connection = await MysqlConnection.open(client, this.#source);
+    if (this.#closed !== undefined) connection.drop();
+    if (this.#closed !== undefined) throw this.#closed;
     this.#all.add(connection);
     return connection;
   }
@@ -108,6 +114,7 @@ class TheirPool implements ConnectionPool {
   }
 
   give(connection: MysqlConnection): void {
+    if (connection.isBusy) connection.drop();
     if (!connection.isLost) connection.release();
   }
 
@@ -137,15 +144,16 @@ class TheirPool implements ConnectionPool {
     try {
       await connection.run("SELECT ? AS one", [1n]);
       return connection;
-    } catch (cause) {
+    } catch (error) {
       connection.drop();
-      throw refusedPool("its mysql2 is not Holdfast's; use the same version", { cause });
+      if ((error as DriverError).kind !== "other") throw error;
+      throw refusedPool("its mysql2 is another than Holdfast's; make it with the same version");
     }
   }
 }
 
-function refusedPool(reason: string, options?: ErrorOptions): DriverError {
-  return new DriverError("unusable", `Cannot use this pool: ${reason}`, options);
+function refusedPool(reason: string): DriverError {
+  return new DriverError("unusable", `Cannot use this pool: ${reason}`);
 }
 
 async function attempted(opening: Promise<ClientConnection>): Promise<ClientConnection> {

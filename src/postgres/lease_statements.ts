@@ -1,13 +1,13 @@
-import {
-  type Clock,
-  type GuardedStatement,
-  type GuardedWrite,
-  type LeaseStatements,
-  type LeaseToken,
-  nextSecond,
-  type TableDescription,
-  type TableFacts,
+import type {
+  Clock,
+  GuardedStatement,
+  GuardedWrite,
+  LeaseStatements,
+  LeaseToken,
+  TableDescription,
+  TableFacts,
 } from "../driver/dialect.ts";
+import { type LeaseWrite, leaseWrites } from "../driver/lease_writes.ts";
 import type { Statement } from "../driver/statement.ts";
 import { Columns } from "./columns.ts";
 import { leaseClaim } from "./lease_claim.ts";
@@ -22,11 +22,7 @@ export function leaseStatements(
   const columns = new Columns(table, facts);
   return {
     claim: leaseClaim(columns, clock),
-    renew: guarded<{ readonly until: number }>(columns, { until: ({ until }) => until }),
-    remove: guarded(columns, "delete"),
-    free: guarded<Now>(columns, freed(columns)),
-    delay: guarded<Now & { readonly delay: number }>(columns, delayed(columns)),
-    release: guarded<Now>(columns, { until: ({ now }) => nextSecond(now), giveBack: true }),
+    ...leaseWrites(columns.attempt !== undefined, (write) => guarded(columns, write)),
     read: (row) => ({
       id: columns.readId(row),
       attempt: columns.attempt === undefined ? undefined : Number(row.attempt),
@@ -38,35 +34,12 @@ export function leaseStatements(
   };
 }
 
-interface Now {
-  readonly now: number;
-}
-
-/** What a guarded write does: deletes the row, or sets its expiry. */
-type Write<Extra> = "delete" | {
-  /** The expiry to be set; NULL if there is none. */
-  readonly until?: (values: Extra) => number;
-  /** Whether the attempt is not spent. */
-  readonly giveBack?: boolean;
-};
-
-/** With the attempt spent the next token differs; without, only a later expiry makes it differ. */
-function freed(columns: Columns): Write<Now> {
-  return columns.attempt === undefined ? { until: ({ now }) => nextSecond(now) } : {};
-}
-
-/** A millisecond past a whole second, so that a delay is never taken for a lease. */
-function delayed(columns: Columns): Write<Now & { readonly delay: number }> {
-  if (columns.attempt === undefined) return freed(columns);
-  return { until: ({ now, delay }) => Math.ceil((now + delay) / 1000) * 1000 + 1 };
-}
-
 /** The write under guard: for one row by its own parameters, for many by rows of a JSON text. */
-function guarded<Extra>(columns: Columns, write: Write<Extra>): GuardedWrite<Extra> {
+function guarded<Extra>(columns: Columns, write: LeaseWrite<Extra>): GuardedWrite<Extra> {
   return { one: writeOne(columns, write), many: writeMany(columns, write) };
 }
 
-function writeOne<Extra>(columns: Columns, write: Write<Extra>): GuardedStatement<Extra> {
+function writeOne<Extra>(columns: Columns, write: LeaseWrite<Extra>): GuardedStatement<Extra> {
   const parameters = new Parameters<LeaseToken & Extra>();
   const time = (of: (values: LeaseToken & Extra) => number): string =>
     columns.cast("lockedUntil", parameters.add((values) => columns.encodeTime(of(values))));
@@ -86,7 +59,7 @@ function writeOne<Extra>(columns: Columns, write: Write<Extra>): GuardedStatemen
 
 function writeMany<Extra>(
   columns: Columns,
-  write: Write<Extra>,
+  write: LeaseWrite<Extra>,
 ): Statement<readonly (LeaseToken & Extra)[]> {
   const parameters = new Parameters<readonly (LeaseToken & Extra)[]>();
   const rows = parameters.add((tokens) => JSON.stringify(tokens.map(encode)));
@@ -126,10 +99,10 @@ const HELD: Held = {
   latest: "held.latest",
 };
 
-function verb(columns: Columns, write: Write<never>, until: string): string {
+function verb(columns: Columns, write: LeaseWrite<never>, until: string): string {
   const { table, attempt, lockedUntil } = columns;
   if (write === "delete") return `DELETE FROM ${table} AS t`;
-  const back = write.giveBack && attempt !== undefined ? `, ${attempt} = t.${attempt} - 1` : "";
+  const back = write.giveBack ? `, ${attempt} = t.${attempt} - 1` : "";
   return `UPDATE ${table} AS t SET ${lockedUntil} = ${until}${back}`;
 }
 

@@ -2,7 +2,7 @@ import type { QueryResult, SqlValue } from "../driver/driver.ts";
 import { deadline } from "../driver/real_time.ts";
 import type { OwnSql, PostgresSql } from "./client.ts";
 import { excerpt, failure, isLeftOver, isStuck, noAnswer } from "./failure.ts";
-import { Permits } from "./permits.ts";
+import { Permits } from "../driver/permits.ts";
 import { Transaction } from "./transaction.ts";
 import { send, type Sending } from "./values.ts";
 

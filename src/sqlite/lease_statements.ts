@@ -7,11 +7,11 @@ import {
   type LeaseTimes,
   type LeaseToken,
   type MessageId,
-  nextSecond,
   type TableDescription,
   type TableFacts,
 } from "../driver/dialect.ts";
 import type { SqlRow, SqlValue } from "../driver/driver.ts";
+import { type LeaseWrite, leaseWrites } from "../driver/lease_writes.ts";
 import type { Statement } from "../driver/statement.ts";
 import { type TimeStorage, timeStorageOf } from "./affinity.ts";
 import { quote, quoteTable } from "./quote.ts";
@@ -36,11 +36,7 @@ export function leaseStatements(
       find: [expired(columns), free(columns)],
       take: take(columns),
     },
-    renew: guarded<Until>(columns, update(columns, set(columns, ({ until }) => until))),
-    remove: guarded(columns, { text: `DELETE FROM ${columns.table}`, params: [] }),
-    free: guarded<Now>(columns, update(columns, setFree(columns))),
-    delay: guarded<Now & Delay>(columns, update(columns, setDelay(columns))),
-    release: guarded<Now>(columns, update(columns, setReleased(columns))),
+    ...leaseWrites(columns.attempt !== undefined, (write) => guarded(columns, write)),
     read: (row) => read(row, columns),
     readId,
   };
@@ -62,13 +58,6 @@ interface Columns {
 interface Now {
   readonly now: number;
 }
-interface Until {
-  readonly until: number;
-}
-interface Delay {
-  readonly delay: number;
-}
-
 /** Rows whose lease has ended, in order of expiry. */
 function expired(columns: Columns): Statement<Now & { readonly limit: number }> {
   const { id, table, lockedUntil, time } = columns;
@@ -119,53 +108,25 @@ function nextAttempt(attempt: string): string {
   return `min(max(CAST(coalesce(${attempt}, 1) AS INTEGER), 1), 2147483646) + 1`;
 }
 
-function update<Values>(columns: Columns, assignment: Statement<Values>): Statement<Values> {
-  return { ...assignment, text: `UPDATE ${columns.table} SET ${assignment.text}` };
-}
-
-function set<Values>(columns: Columns, time: (values: Values) => number): Statement<Values> {
-  return {
-    text: `${columns.lockedUntil} = ?`,
-    params: [(values) => encodeTime(time(values), columns.time)],
-  };
-}
-
-/** With the attempt spent the next token differs; without, only a later expiry makes it differ. */
-function setFree(columns: Columns): Statement<Now> {
-  if (columns.attempt !== undefined) return { text: `${columns.lockedUntil} = NULL`, params: [] };
-  return set(columns, ({ now }) => nextSecond(now));
-}
-
-/** A millisecond past a whole second, so that a delay is never taken for a lease. */
-function setDelay(columns: Columns): Statement<Now & Delay> {
-  if (columns.attempt === undefined) return setFree(columns);
-  return set(columns, ({ now, delay }) => Math.ceil((now + delay) / 1000) * 1000 + 1);
-}
-
-function setReleased(columns: Columns): Statement<Now> {
-  const assignment = set<Now>(columns, ({ now }) => nextSecond(now));
-  const { attempt } = columns;
-  if (attempt === undefined) return assignment;
-  return { ...assignment, text: `${assignment.text}, ${attempt} = ${attempt} - 1` };
-}
-
 /** Adds the guard: the row is written only while the token still owns it. */
-function guarded<Extra>(
-  columns: Columns,
-  write: Statement<Extra>,
-): GuardedWrite<Extra> {
-  const { id, attempt, lockedUntil, time } = columns;
+function guarded<Extra>(columns: Columns, write: LeaseWrite<Extra>): GuardedWrite<Extra> {
+  const { table, id, attempt, lockedUntil, time } = columns;
+  const until = write === "delete" ? undefined : write.until;
   const fence = attempt === undefined
     ? `${lockedUntil} IN (?, ?)`
     : `${attempt} = ? AND ${lockedUntil} <= ?`;
+  const verb = write === "delete"
+    ? `DELETE FROM ${table}`
+    : `UPDATE ${table} SET ${lockedUntil} = ${until === undefined ? "NULL" : "?"}` +
+      (write.giveBack ? `, ${attempt} = ${attempt} - 1` : "");
   const one: GuardedStatement<Extra> = {
-    text: `${write.text} WHERE ${id} = ? AND ${fence} RETURNING ${id} AS id`,
+    text: `${verb} WHERE ${id} = ? AND ${fence} RETURNING ${id} AS id`,
     params: [
-      ...write.params as readonly ((values: LeaseToken & Extra) => SqlValue)[],
-      (token) => token.id,
-      (token) =>
+      ...(until === undefined ? [] : [(values: Extra) => encodeTime(until(values), time)]),
+      ({ id }: LeaseToken) => id,
+      (token: LeaseToken) =>
         attempt === undefined ? encodeTime(token.expiry, time) : BigInt(token.attempt ?? 0),
-      (token) => encodeTime(token.latestExpiry, time),
+      ({ latestExpiry }: LeaseToken) => encodeTime(latestExpiry, time),
     ],
   };
   return { one };
