@@ -53,7 +53,7 @@ Deno.test("mod.ts pulls in no database client, and no database's folder", async 
 
 Deno.test("the core loads nothing of node: but what every runtime has", async () => {
   const builtIn = loadedBy(await graphOf("mod.ts")).filter((each) => each.startsWith("node:"));
-  assert.deepEqual(builtIn.toSorted(), ["node:async_hooks", "node:process"]);
+  assert.deepEqual(builtIn.toSorted(), ["node:async_hooks"]);
 });
 
 Deno.test("the SQLite entry point loads node:sqlite, and @db/sqlite only when asked to", async () => {

@@ -5,7 +5,6 @@ import type { Published } from "./publisher.ts";
 import type { AnyQueue, Queue } from "./queue.ts";
 import { RunningApp, runningApps, type ShutdownReport } from "./running_app.ts";
 import { PRODUCTION } from "./runtime.ts";
-import { runUntilSignal } from "./run_until_signal.ts";
 import type { StateKey } from "./state.ts";
 
 /** What an app is called, and how long it takes to stop. */
@@ -160,8 +159,10 @@ export class App {
    * The exit code is 1 if a handler was aborted, else 0. If a handler is still at work when all else
    * has stopped, because it ignores its signal, the process is ended.
    */
-  run(): Promise<void> {
-    return runUntilSignal(this);
+  async run(): Promise<void> {
+    // Loaded here, since it would cost every program milliseconds at its start.
+    const { runUntilSignal } = await import("./run_until_signal.ts");
+    await runUntilSignal(this);
   }
 
   #addHook(point: HookPoint, hook: Hook): this {

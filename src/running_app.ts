@@ -1,4 +1,4 @@
-import type { App, HookPoint, StartedApp } from "./app.ts";
+import type { App, Hook, StartedApp } from "./app.ts";
 import { AppStates } from "./app_states.ts";
 import { inRealTime, now, sleep } from "./clock.ts";
 import { ClosedError, DeclarationError, ShutdownError } from "./errors.ts";
@@ -119,14 +119,18 @@ export class RunningApp implements StartedApp {
   }
 
   async #open(): Promise<void> {
-    await this.#runHooks("onStartup");
+    for (const hook of this.#app.hooks.onStartup) {
+      await this.#runHook(hook);
+      this.#checkNotStopped();
+    }
     for (const broker of this.#app.brokers) {
       this.#brokers.push(await RunningBroker.open(broker, this.states, this.#runtime));
       this.#checkNotStopped();
     }
     this.#opened = true;
     for (const loop of this.#loops) loop.start((error) => this.#breakDown(error));
-    await this.#runHooks("afterStartup");
+    // From here on a stop is one like any other, once the hooks have run.
+    for (const hook of this.#app.hooks.afterStartup) await this.#runHook(hook);
   }
 
   #checkNotStopped(): void {
@@ -204,18 +208,15 @@ export class RunningApp implements StartedApp {
     for (const broker of this.#brokers.toReversed()) await broker.close();
   }
 
-  async #runHooks(point: HookPoint): Promise<void> {
-    for (const hook of this.#app.hooks[point]) {
-      await inRealTime(async () => await hook(this.#app));
-      this.#checkNotStopped();
-    }
+  #runHook(hook: Hook): Promise<void> {
+    return inRealTime(async () => await hook(this.#app));
   }
 
   /** A hook that fails is logged, and the shutdown goes on. */
   async #runShutdownHooks(point: "onShutdown" | "afterShutdown"): Promise<void> {
     for (const hook of this.#app.hooks[point]) {
       try {
-        await inRealTime(async () => await hook(this.#app));
+        await this.#runHook(hook);
       } catch (error) {
         LOG.error("A hook of {point} of app {name} failed: {error}", {
           point,
