@@ -80,13 +80,16 @@ export function inDelivery<T>(name: string, handle: () => Promise<T>): Promise<T
   return scope === undefined ? handle() : scope.delivery(name, handle);
 }
 
-/** Lets steps go on in the context in which this is called, whoever resumes them. */
-export function stepsInThisContext<T>(steps: Steps<T>): Steps<T> {
-  if (timeScope.getStore() === undefined) return steps;
+/** Lets steps be made, and go on, in the context in which this is called, whoever resumes them. */
+export function stepsInThisContext<T>(makeSteps: () => Steps<T>): () => Steps<T> {
+  if (timeScope.getStore() === undefined) return makeSteps;
   const inContext = AsyncLocalStorage.snapshot();
-  const next = steps.next.bind(steps);
-  steps.next = (...args) => inContext(() => next(...args));
-  return steps;
+  return () => {
+    const steps = inContext(makeSteps);
+    const next = steps.next.bind(steps);
+    steps.next = (...args) => inContext(() => next(...args));
+    return steps;
+  };
 }
 
 /** Lets a callback run in the context in which this is called, whoever calls it later. */

@@ -59,10 +59,13 @@ export class DeliveryInWork implements Delivery {
           `give ack(), retry() or drop()`,
       );
     }
-    this.#settling = this.#claim.settle(settlementOf(outcome)).then(() => {
+    const settling = this.#claim.settle(settlementOf(outcome)).then(() => {
       this.#settledAs = outcome;
     });
-    await this.#settling;
+    this.#settling ??= settling;
+    // A handler need not wait for it: what becomes of it is recorded all the same.
+    settling.catch(() => {});
+    return await settling;
   }
 
   /** Waits for a settle that the handler has begun, and perhaps not waited for itself. */

@@ -1,5 +1,5 @@
 import { backoff } from "./backoff.ts";
-import { inRealTime, monotonic, sleep, stepsInThisContext } from "./clock.ts";
+import { inRealTime, sleep, stepsInThisContext } from "./clock.ts";
 import type { Driver, QueryResult, Session, SqlRow } from "./driver/driver.ts";
 import { bind, type Statement } from "./driver/statement.ts";
 import { runStep, type Steps } from "./driver/steps.ts";
@@ -73,39 +73,39 @@ export class Pool {
 
   /** Runs steps in a transaction that is committed when they return, and rolled back if they throw. */
   transaction<T>(makeSteps: () => Steps<T>): Promise<T> {
-    return withoutConflicts(() => this.#transactOnce(makeSteps()));
+    return withoutConflicts(() => this.#transactOnce(makeSteps));
   }
 
-  async #transactOnce<T>(steps: Steps<T>): Promise<T> {
+  async #transactOnce<T>(makeSteps: () => Steps<T>): Promise<T> {
     const session = await inRealTime(() => this.#driver.session());
     try {
       if (session.transact !== undefined) {
-        const bound = stepsInThisContext(steps);
+        const bound = stepsInThisContext(makeSteps);
         return await inRealTime(() => session.transact!(bound));
       }
-      return await transactByStep(session, steps);
+      return await transactByStep(session, makeSteps());
     } finally {
       await inRealTime(() => session.release());
     }
   }
 }
 
-/** A deadlock leaves nothing behind: what met with one is tried again, but not for long. */
+/** A deadlock leaves nothing behind: what met with one is tried again, but not for ever. */
 async function withoutConflicts<T>(attempt: () => Promise<T>): Promise<T> {
-  const end = monotonic() + LONGEST_CONFLICT;
   for (let tries = 1;; tries++) {
     try {
       return await attempt();
     } catch (error) {
       const conflict = error instanceof DriverError && error.kind === "conflict";
-      if (!conflict || monotonic() >= end) throw error;
+      if (!conflict || tries === MOST_TRIES) throw error;
     }
-    await sleep(backoff(tries, BETWEEN_CONFLICTS));
+    const pause = backoff(tries, BETWEEN_CONFLICTS);
+    await inRealTime(() => sleep(pause));
   }
 }
 
+const MOST_TRIES = 10;
 /** In milliseconds. */
-const LONGEST_CONFLICT = 2_000;
 const BETWEEN_CONFLICTS = { first: 10, cap: 200 };
 
 async function transactByStep<T>(session: Session, steps: Steps<T>): Promise<T> {

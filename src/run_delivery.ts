@@ -83,6 +83,10 @@ function afterReturn(returned: unknown, delivery: DeliveryInWork): Decision {
         `an outcome; return nothing after delivery.settle()`,
     );
   }
+  // Returning is the usual way to heed the signal; only an outcome says that the work is done.
+  if (returned === undefined && delivery.signal.aborted) {
+    return { outcome: retry(), settlement: { kind: "interrupt" } };
+  }
   if (returned === undefined) return { outcome: { kind: "ack" }, settlement: { kind: "remove" } };
   if (isOutcome(returned)) return { outcome: returned, settlement: settlementOf(returned) };
   throw new TypeError(
@@ -102,16 +106,34 @@ function afterError(error: Error, delivery: DeliveryInWork): Decision {
   return { outcome: retry(), settlement, error };
 }
 
+/** A drop is told, since nothing else is left of it. */
+function logDrop({ queue, id, outcome }: DeliveryRecord): void {
+  if (outcome?.kind !== "drop") return;
+  LOG.info("Message {id} of {queue} is dropped: {reason}", { queue, id, reason: outcome.reason });
+}
+
 async function settle(claim: Claim, decision: Decision, record: DeliveryRecord): Promise<void> {
   // What an aborted handler throws says nothing new.
   if (decision.error !== undefined && !claim.signal.aborted) log(record, decision.error, "failed");
   try {
     if (decision.settlement !== undefined) await claim.settle(decision.settlement);
     record.settled = true;
+    logDrop(record);
   } catch (thrown) {
-    const error = asError(thrown, "The settle");
-    record.error = error;
-    log(record, error, "was not settled");
+    record.error = asError(thrown, "The settle");
+    log(record, record.error, "was not settled");
+    await comeBackLater(claim, record);
+  }
+}
+
+/** A row that cannot be settled as was decided is to be delivered again, but not at once. */
+async function comeBackLater(claim: Claim, { attempt }: DeliveryRecord): Promise<void> {
+  try {
+    if (claim.held) {
+      await claim.settle({ kind: "delay", delay: backoff(attempt ?? 1, AFTER_FAILURE) });
+    }
+  } catch {
+    claim.letGo();
   }
 }
 

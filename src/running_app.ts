@@ -173,39 +173,42 @@ export class RunningApp implements StartedApp {
   }
 
   async #endWork(): Promise<void> {
-    await Promise.all(this.#loops.map((loop) => loop.stopIntake()));
+    const { drain, abortTimeout } = this.#app;
+    // A claim that the database does not answer must not keep the app from stopping.
+    const intake = Promise.all(this.#loops.map((loop) => loop.stopIntake()));
+    await within(drain + abortTimeout, intake, this.#hurry.signal);
     await this.#finishHandlers();
   }
 
   /** Drain, then abort, then free what is left. Leases are renewed all the while. */
   async #finishHandlers(): Promise<void> {
     const { drain, abortTimeout } = this.#app;
-    if (await this.#idleWithin(drain, this.#hurry.signal)) return;
+    if (await within(drain, this.#idle(), this.#hurry.signal)) return;
     const reason = new ShutdownError(
       `The app "${this.#app.name}" is stopping and its handlers may not go on; ` +
         `heed delivery.signal, or give the app a longer drain than ${drain} ms`,
     );
     for (const loop of this.#loops) loop.abort(reason);
-    if (await this.#idleWithin(abortTimeout)) return;
-    await Promise.all(this.#loops.map((loop) => loop.abandon()));
+    if (await within(abortTimeout, this.#idle())) return;
+    await within(abortTimeout, Promise.all(this.#loops.map((loop) => loop.abandon())));
   }
 
-  /** Whether all handlers have ended by then. */
-  async #idleWithin(ms: number, hurry?: AbortSignal): Promise<boolean> {
-    const ended = new AbortController();
-    const signal = AbortSignal.any([ended.signal, ...(hurry === undefined ? [] : [hurry])]);
-    let idle = false;
-    const allIdle = Promise.all(this.#loops.map((loop) => loop.idle())).then(() => {
-      idle = true;
-      ended.abort();
-    });
-    await Promise.race([allIdle, sleep(ms, signal)]);
-    return idle;
+  #idle(): Promise<unknown> {
+    return Promise.all(this.#loops.map((loop) => loop.idle()));
   }
 
   async #closeBrokers(): Promise<void> {
     this.#closed = true;
-    for (const broker of this.#brokers.toReversed()) await broker.close();
+    for (const broker of this.#brokers.toReversed()) {
+      try {
+        await broker.close();
+      } catch (error) {
+        LOG.error("A broker of app {name} was not closed: {error}", {
+          name: this.#app.name,
+          error,
+        });
+      }
+    }
   }
 
   #runHook(hook: Hook): Promise<void> {
@@ -226,6 +229,19 @@ export class RunningApp implements StartedApp {
       }
     }
   }
+}
+
+/** Whether the work has ended by then, or before anybody is in a hurry. */
+async function within(ms: number, work: Promise<unknown>, hurry?: AbortSignal): Promise<boolean> {
+  const ended = new AbortController();
+  const signal = AbortSignal.any([ended.signal, ...(hurry === undefined ? [] : [hurry])]);
+  let done = false;
+  const end = work.then(() => {
+    done = true;
+    ended.abort();
+  });
+  await Promise.race([end, sleep(ms, signal)]);
+  return done;
 }
 
 /** The running side of each app that has started. */

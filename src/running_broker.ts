@@ -91,8 +91,11 @@ export class RunningBroker {
   /** Closes the database. No loop may be running. */
   async close(): Promise<void> {
     runningBrokers.delete(this.#declaration);
-    for (const loop of this.loops) await loop.close();
-    await this.#pool.close();
+    try {
+      for (const loop of this.loops) await loop.close();
+    } finally {
+      await this.#pool.close();
+    }
   }
 
   #formOf(subscription: AnySubscription, facts: TableFacts, runtime: Runtime): ClaimForm {

@@ -154,11 +154,11 @@ export class SubscriptionLoop {
     this.#inWork.set(claim, work);
   }
 
-  #finish(claim: Claim, { outcome, settled }: DeliveryRecord): void {
+  #finish(claim: Claim, { outcome, error, settled }: DeliveryRecord): void {
     this.#inWork.delete(claim);
     if (this.#stopping && settled && !claim.signal.aborted) this.#report.finished++;
     this.#workerFree.call();
-    if (outcome?.kind === "retry") this.#wake.call();
+    if (outcome?.kind === "retry" && error === undefined) this.#wake.call();
   }
 
   async #release(claim: Claim): Promise<void> {

@@ -37,6 +37,14 @@ export interface FakeTimeOptions {
 export class FakeTimeError extends HoldfastError {
   /** Always `"fake_time"`. */
   override readonly code = "fake_time";
+  /** Whether it stands still for a delivery, or would never come to rest. */
+  readonly reason: "stuck" | "endless";
+
+  /** Says why. */
+  constructor(reason: "stuck" | "endless", message: string) {
+    super(message);
+    this.reason = reason;
+  }
 }
 
 /**
@@ -202,6 +210,7 @@ function clockFrom(now: number, seed: number): VirtualClock {
 function stuck(waiting: readonly VirtualScope[], patience: number): FakeTimeError {
   const names = waiting.map(({ name }) => name).join(", ");
   return new FakeTimeError(
+    "stuck",
     `Cannot move the virtual clock: the delivery of ${names} has waited ${patience} ms of real ` +
       `time for ` +
       `something that no virtual timer drives; use the global setTimeout (named imports of ` +
@@ -212,6 +221,7 @@ function stuck(waiting: readonly VirtualScope[], patience: number): FakeTimeErro
 
 function runaway(what: string, timers: VirtualTimers): FakeTimeError {
   return new FakeTimeError(
+    "endless",
     `Cannot move the virtual clock beyond ${
       new Date(timers.now).toISOString()
     }: it fired ${what} ` +

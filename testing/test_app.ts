@@ -242,6 +242,7 @@ export class TestApp implements AsyncDisposable {
     if (this.#startsAtInstant !== MOST_STARTS) return;
     this.#restless.reject(
       new FakeTimeError(
+        "endless",
         `Cannot let the app come to rest: ${MOST_STARTS} deliveries started at one instant, the ` +
           `last one message ${id} of queue "${queue}"; retry after a delay, or publish less`,
       ),
@@ -267,7 +268,8 @@ export class TestApp implements AsyncDisposable {
         if (!pending) return await done;
         await this.#passTime();
       } catch (error) {
-        if (stuck === undefined || !(error instanceof FakeTimeError)) throw error;
+        const gaveUp = error instanceof FakeTimeError && error.reason === "stuck";
+        if (stuck === undefined || !gaveUp) throw error;
         this.time.giveUp();
       }
     }

@@ -32,6 +32,8 @@ export interface Claim {
    * @throws {AlreadySettledError} if it was settled before
    */
   settle(settlement: Settlement): Promise<void>;
+  /** Does nothing more for the row: it comes back by itself, as it does when the process dies. */
+  letGo(): void;
   /** Gives back a row that no handler has seen: claimable again, its attempt not spent. */
   release(): Promise<void>;
 }

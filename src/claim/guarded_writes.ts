@@ -1,6 +1,7 @@
 import type { GuardedWrite, LeaseStatements, LeaseToken } from "../driver/dialect.ts";
 import type { QueryResult } from "../driver/driver.ts";
 import { run, runEach, type Steps } from "../driver/steps.ts";
+import { DriverError } from "../errors.ts";
 import type { Pool } from "../pool.ts";
 
 /** One write under the guard of its row's token. */
@@ -14,27 +15,37 @@ export function guarded<Extra>(write: GuardedWrite<Extra>, values: LeaseToken & 
   return { write: write as GuardedWrite<never>, values };
 }
 
+/** What became of a guarded write: whether the row was changed, or why it could not be. */
+export type Written = { readonly changed: boolean } | { readonly error: unknown };
+
 /**
- * Writes many rows, each under its own token, together: all that could be written are, or an error
- * is thrown and none is.
- *
- * @returns those whose row was still the token's, and so was changed
+ * Writes many rows, each under its own token, together. Where that fails, because a row cannot be
+ * written or is no longer the token's, each is written by itself, so that no row suffers by another.
  */
 export async function writeGuarded<G extends Guarded>(
   pool: Pool,
   { readId }: Pick<LeaseStatements, "readId">,
   writes: readonly G[],
-): Promise<ReadonlySet<G>> {
-  const [only] = writes;
-  if (writes.length === 1 && only !== undefined) {
-    const result = await pool.run(only.write.one, only.values as never);
-    return new Set(changedOf(result) > 0 ? [only] : []);
+): Promise<ReadonlyMap<G, Written>> {
+  if (writes.length > 1) {
+    try {
+      const changed = await pool.transaction(() => writeTogether(readId, writes));
+      return new Map(writes.map((write) => [write, { changed: changed.has(write) }]));
+    } catch (error) {
+      // Without a connection each of them would fail as well.
+      if (error instanceof DriverError && error.kind === "disconnected") throw error;
+    }
   }
+  const written = new Map<G, Written>();
+  for (const write of writes) written.set(write, await writeAlone(pool, write));
+  return written;
+}
+
+async function writeAlone(pool: Pool, { write, values }: Guarded): Promise<Written> {
   try {
-    return await pool.transaction(() => writeTogether(readId, writes));
+    return { changed: changedOf(await pool.run(write.one, values as never)) > 0 };
   } catch (error) {
-    if (!(error instanceof SomeNotOurs)) throw error;
-    return await pool.transaction(() => writeOneByOne(writes));
+    return { error };
   }
 }
 

@@ -2,7 +2,12 @@ import { backoff } from "../backoff.ts";
 import { sleep } from "../clock.ts";
 import type { ClaimedRow, LeaseToken, MessageId } from "../driver/dialect.ts";
 import type { SqlValue } from "../driver/driver.ts";
-import { AlreadySettledError, DriverError, LeaseLostError } from "../errors.ts";
+import {
+  AlreadySettledError,
+  DriverError,
+  type DriverErrorKind,
+  LeaseLostError,
+} from "../errors.ts";
 import type { Claim, Settlement } from "./claim_form.ts";
 
 /** What ends a claim: a settlement, or giving a row back that no handler has seen. */
@@ -86,7 +91,7 @@ export class LeaseClaim implements Claim {
   /** The row is known to hold this expiry. */
   renewed(expiry: number): void {
     this.#expiry = expiry;
-    this.#latestExpiry = expiry;
+    this.#latestExpiry = Math.max(this.#latestExpiry, expiry);
   }
 
   /** The row is no longer this claim's. A claim that is settling or settled knows better. */
@@ -102,6 +107,10 @@ export class LeaseClaim implements Claim {
   async settle(settlement: Settlement): Promise<void> {
     this.#beginEnding();
     await this.#end(settlement);
+  }
+
+  letGo(): void {
+    this.#writer.forget(this);
   }
 
   async release(): Promise<void> {
@@ -160,9 +169,10 @@ export class LeaseClaim implements Claim {
     this.#writer.forget(this);
   }
 
+  /** A row that could not be written is still held: something else may be tried with it. */
   #fail(error: unknown): never {
     if (error instanceof LeaseLostError) this.#lose(error);
-    this.#writer.forget(this);
+    else this.#state = "held";
     throw error;
   }
 
@@ -184,7 +194,9 @@ export class LeaseClaim implements Claim {
 }
 
 function mayPass(error: unknown): boolean {
-  return error instanceof DriverError && ["conflict", "disconnected"].includes(error.kind);
+  return error instanceof DriverError && !HOPELESS.includes(error.kind);
 }
 
+/** What the same statement would meet with again. */
+const HOPELESS: readonly DriverErrorKind[] = ["constraint", "missing", "read-only", "unusable"];
 const BETWEEN_SETTLES = { first: 50, cap: 1_000 };

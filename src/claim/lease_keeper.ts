@@ -28,6 +28,7 @@ export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions;
   readonly #held = new Set<LeaseClaim>();
   #timer: Timer | undefined;
+  #ticking = false;
   #failing = false;
   #closed = false;
 
@@ -38,7 +39,7 @@ export class LeaseKeeper {
   /** Renews this claim's lease from now on. */
   keep(claim: LeaseClaim): void {
     this.#held.add(claim);
-    if (this.#timer === undefined) this.#arm(this.#halfLease);
+    if (this.#timer === undefined && !this.#ticking) this.#arm(this.#halfLease);
   }
 
   /** Renews it no more. */
@@ -72,7 +73,9 @@ export class LeaseKeeper {
   }
 
   async #tick(): Promise<void> {
+    this.#ticking = true;
     const renewed = await this.#renew();
+    this.#ticking = false;
     this.#disarm();
     if (!this.#closed && this.#held.size > 0) {
       this.#arm(renewed ? this.#untilHalfLease() : this.#untilNextTry());
@@ -86,9 +89,7 @@ export class LeaseKeeper {
     if (claims.length === 0) return true;
     try {
       if (this.#options.runtime.renewalsPaused) throw new Error("Renewals are paused by the test");
-      await this.#write(claims);
-      this.#answered();
-      return true;
+      return await this.#write(claims);
     } catch (error) {
       this.#unanswered(error, claims);
       return false;
@@ -106,22 +107,33 @@ export class LeaseKeeper {
     }
   }
 
-  async #write(claims: readonly LeaseClaim[]): Promise<void> {
+  /** Whether all could be written. */
+  async #write(claims: readonly LeaseClaim[]): Promise<boolean> {
     const { pool, statements, leaseSeconds, queue, runtime } = this.#options;
     const next = expiryOf({ now: this.#now, leaseSeconds });
     const writes = claims.map((claim) => {
       const until = claim.renewing(next);
       return { ...guarded(statements.renew, { ...claim.token, until }), claim, until };
     });
-    const changed = await writeGuarded(pool, statements, writes);
-    const renewed = writes.filter((write) => changed.has(write)).map(({ claim, until }) => {
-      claim.renewed(until);
-      return claim;
-    });
-    runtime.observe({ type: "renewed", queue, ids: renewed.map(({ id }) => id) });
-    for (const claim of claims) {
-      if (!renewed.includes(claim)) this.#lose(claim, "another claim holds its row");
+    const written = await writeGuarded(pool, statements, writes);
+    const renewed: LeaseClaim[] = [];
+    const failed: LeaseClaim[] = [];
+    let reason: unknown;
+    for (const [{ claim, until }, result] of written) {
+      if ("error" in result) {
+        failed.push(claim);
+        reason = result.error;
+      } else if (result.changed) {
+        claim.renewed(until);
+        renewed.push(claim);
+      } else this.#lose(claim, "another claim holds its row");
     }
+    if (renewed.length > 0) {
+      runtime.observe({ type: "renewed", queue, ids: renewed.map(({ id }) => id) });
+    }
+    if (failed.length > 0) this.#unanswered(reason, failed);
+    else this.#answered();
+    return failed.length === 0;
   }
 
   #answered(): void {
@@ -155,16 +167,17 @@ export class LeaseKeeper {
 
   /** When half a lease has passed, or less where a renewal in doubt was repeated late. */
   #untilHalfLease(): number {
-    return Math.max(1, Math.min(this.#halfLease, this.#untilFirstEnd - this.#halfLease));
+    return Math.max(SHORTEST, Math.min(this.#halfLease, this.#untilFirstEnd - this.#halfLease));
   }
 
   /** Soon again, and at the latest when the first of the leases ends. */
   #untilNextTry(): number {
-    return Math.max(1, Math.min(this.#halfLease, LONGEST_RETRY, this.#untilFirstEnd));
+    return Math.max(SHORTEST, Math.min(this.#halfLease, LONGEST_RETRY, this.#untilFirstEnd));
   }
 
   get #untilFirstEnd(): number {
-    return Math.min(...[...this.#held].map(({ expiry }) => expiry)) - this.#now;
+    const held = [...this.#held].filter((claim) => claim.held);
+    return Math.min(...held.map(({ expiry }) => expiry)) - this.#now;
   }
 
   get #place(): { readonly queue: string } {
@@ -174,3 +187,5 @@ export class LeaseKeeper {
 
 const LOG = logOf("lease");
 const LONGEST_RETRY = 1_000;
+/** No two renewals follow each other faster, whatever is at stake. */
+const SHORTEST = 50;

@@ -54,6 +54,9 @@ export class RowLockClaim implements Claim {
     await this.#transaction.commit();
   }
 
+  /** A settle that failed has rolled back, and so has given the row back. */
+  letGo(): void {}
+
   async release(): Promise<void> {
     if (!this.#held) return;
     this.#held = false;

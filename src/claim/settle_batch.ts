@@ -43,8 +43,11 @@ export class SettleBatch {
 
   async #writeTogether(waiting: readonly Waiting[]): Promise<void> {
     try {
-      const changed = await writeGuarded(this.#pool, this.#statements, waiting);
-      for (const each of waiting) each.resolve(changed.has(each));
+      const written = await writeGuarded(this.#pool, this.#statements, waiting);
+      for (const [each, result] of written) {
+        if ("error" in result) each.reject(result.error);
+        else each.resolve(result.changed);
+      }
     } catch (error) {
       for (const each of waiting) each.reject(error);
     }

@@ -33,9 +33,10 @@ export interface Session {
   ): Promise<readonly QueryResult[]>;
   /**
    * Runs a whole transaction in one turn of the event loop; only a database in this process can. It
-   * is committed when the steps return, and rolled back when they throw.
+   * is committed when the steps return, and rolled back when they throw. Steps are made anew for each
+   * try.
    */
-  transact?<T>(steps: Steps<T>): Promise<T>;
+  transact?<T>(makeSteps: () => Steps<T>): Promise<T>;
   /** Opens a transaction that may write. */
   begin(): Promise<void>;
   /** Commits the open transaction. */

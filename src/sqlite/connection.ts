@@ -176,10 +176,10 @@ export class SqliteConnection {
 }
 
 /** How long BUSY is waited for, in milliseconds, before it is reported. */
-const LONGEST_WAIT = 10_000;
+const LONGEST_WAIT = 1_000;
 
 const FIXES = {
-  "conflict": "another process has held its lock for more than 10 s, let it commit sooner",
+  "conflict": "another process holds its lock, let it commit sooner",
   "unusable": "check that the path names a SQLite database or a new file, and that this process " +
     "may write it and its folder",
   "read-only": "let this process write the file and its folder",

@@ -64,7 +64,8 @@ function expired(columns: Columns): Statement<Now & { readonly limit: number }> 
   const select = `SELECT ${id} AS id FROM ${table} WHERE`;
   if (time === "milliseconds") {
     return {
-      text: `${select} ${lockedUntil} <= ? ORDER BY ${lockedUntil}, ${id} LIMIT ?`,
+      text: `${select} ${lockedUntil} <= ? AND ${readable(columns)} ` +
+        `ORDER BY ${lockedUntil}, ${id} LIMIT ?`,
       params: [({ now }) => BigInt(Math.floor(now)), ({ limit }) => BigInt(limit)],
     };
   }
@@ -72,6 +73,7 @@ function expired(columns: Columns): Statement<Now & { readonly limit: number }> 
   // through every due row of either format; julianday, exact to the millisecond, decides.
   return {
     text: `${select} ${lockedUntil} <= ? AND julianday(${lockedUntil}) <= julianday(?) ` +
+      `AND ${readable(columns)} ` +
       `ORDER BY julianday(${lockedUntil}), ${id} LIMIT ?`,
     params: [
       ({ now }) => `${iso(now).slice(0, 19)}~`,
@@ -86,9 +88,14 @@ function free(columns: Columns): Statement<Now & { readonly limit: number }> {
   const { id, table, lockedUntil } = columns;
   return {
     text: `SELECT ${id} AS id FROM ${table} WHERE ${lockedUntil} IS NULL ` +
-      `AND typeof(${id}) IN ('integer', 'text') ORDER BY ${id} LIMIT ?`,
+      `AND ${readable(columns)} ORDER BY ${id} LIMIT ?`,
     params: [({ limit }) => BigInt(limit)],
   };
+}
+
+/** SQLite lets an id be NULL, or bytes, which no claim could name again. */
+function readable({ id }: Columns): string {
+  return `typeof(${id}) IN ('integer', 'text')`;
 }
 
 function take(columns: Columns): Statement<LeaseTimes & { readonly ids: readonly MessageId[] }> {

@@ -70,7 +70,7 @@ Deno.test("the statements for integer times and attempts", () => {
   assert.deepEqual(snapshot("attempt", "INTEGER"), {
     expired: [
       `SELECT "id" AS id FROM "main"."jobs" WHERE "locked_until" <= ? ` +
-      `ORDER BY "locked_until", "id" LIMIT ?`,
+      `AND typeof("id") IN ('integer', 'text') ORDER BY "locked_until", "id" LIMIT ?`,
       [1769853600250n, 5n],
     ],
     unclaimed: UNCLAIMED,
@@ -102,7 +102,7 @@ Deno.test("the statements for integer times without attempts", () => {
   assert.deepEqual(snapshot(undefined, "INTEGER"), {
     expired: [
       `SELECT "id" AS id FROM "main"."jobs" WHERE "locked_until" <= ? ` +
-      `ORDER BY "locked_until", "id" LIMIT ?`,
+      `AND typeof("id") IN ('integer', 'text') ORDER BY "locked_until", "id" LIMIT ?`,
       [1769853600250n, 5n],
     ],
     unclaimed: UNCLAIMED,
@@ -132,7 +132,7 @@ Deno.test("the statements for integer times without attempts", () => {
 const EXPIRED_TEXT = [
   `SELECT "id" AS id FROM "main"."jobs" ` +
   `WHERE "locked_until" <= ? AND julianday("locked_until") <= julianday(?) ` +
-  `ORDER BY julianday("locked_until"), "id" LIMIT ?`,
+  `AND typeof("id") IN ('integer', 'text') ORDER BY julianday("locked_until"), "id" LIMIT ?`,
   ["2026-01-31T10:00:00~", "2026-01-31T10:00:00.250Z", 5n],
 ];
 

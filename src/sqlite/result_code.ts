@@ -23,6 +23,7 @@ const KIND_BY_CODE: Readonly<Record<number, DriverErrorKind>> = {
   8: "read-only", // READONLY
   11: "unusable", // CORRUPT
   14: "unusable", // CANTOPEN
+  15: "conflict", // PROTOCOL: the lock of the WAL was not to be had
   19: "constraint", // CONSTRAINT
   26: "unusable", // NOTADB
 };

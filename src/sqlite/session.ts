@@ -30,18 +30,15 @@ export class SqliteSession implements Session {
     paramSets: readonly (readonly SqlValue[])[],
   ): Promise<readonly QueryResult[]> {
     if (this.#inTransaction) return paramSets.map((params) => this.#connection.run(text, params));
-    return await this.transact(runTexts(text, paramSets));
+    return await this.transact(() => runTexts(text, paramSets));
   }
 
-  async transact<T>(steps: Steps<T>): Promise<T> {
+  async transact<T>(makeSteps: () => Steps<T>): Promise<T> {
     this.#checkNone();
     await this.#connection.enter();
     try {
-      const finish = await this.#connection.whenFree(() => {
-        this.#connection.begin();
-        return this.#runAll(steps);
-      });
-      return await finish();
+      const tell = await this.#connection.whenFree(() => this.#runAll(makeSteps));
+      return tell();
     } finally {
       this.#connection.leave();
     }
@@ -59,7 +56,7 @@ export class SqliteSession implements Session {
   }
 
   async commit(): Promise<void> {
-    await this.#commit();
+    await this.#connection.whenFree(() => this.#connection.run("COMMIT"));
     this.#leave();
   }
 
@@ -83,17 +80,21 @@ export class SqliteSession implements Session {
   }
 
   /**
-   * Runs the steps and commits, all in this turn, so that nothing else of this process comes
-   * between and no other connection of it, waiting without a turn for us, waits in vain.
+   * Begins, runs the steps and commits, all in this turn, so that nothing else of this process comes
+   * between, and no other connection of it that waits without giving way waits in vain. A conflict,
+   * which without WAL the COMMIT can meet with too, is thrown, and all of it tried again.
    *
-   * @returns how it went, which is told later: a failure is no reason to try the BEGIN again
+   * @returns what tells how it went
    */
-  #runAll<T>(steps: Steps<T>): () => T | Promise<T> {
+  #runAll<T>(makeSteps: () => Steps<T>): () => T {
+    this.#connection.begin();
     try {
-      const value = this.#runSteps(steps);
-      return this.#tryCommit(value);
+      const value = this.#runSteps(makeSteps());
+      this.#connection.run("COMMIT");
+      return () => value;
     } catch (error) {
       this.#connection.rollback();
+      if (classify(error) === "conflict") throw error;
       return () => {
         throw error;
       };
@@ -107,28 +108,6 @@ export class SqliteSession implements Session {
       next = steps.next(paramSets.map((params) => this.#connection.run(text, params)));
     }
     return next.value;
-  }
-
-  /** Without WAL, which a caller's handle may lack, a reader in another process can be in the way. */
-  #tryCommit<T>(value: T): () => T | Promise<T> {
-    try {
-      this.#connection.run("COMMIT");
-      return () => value;
-    } catch (error) {
-      if (classify(error) !== "conflict") throw error;
-      return async () => {
-        try {
-          await this.#commit();
-          return value;
-        } finally {
-          this.#connection.rollback();
-        }
-      };
-    }
-  }
-
-  #commit(): Promise<unknown> {
-    return this.#connection.whenFree(() => this.#connection.run("COMMIT"));
   }
 
   #leave(): void {
