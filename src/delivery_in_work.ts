@@ -52,25 +52,28 @@ export class DeliveryInWork implements Delivery {
     return this.#states.get(key);
   }
 
-  async settle(outcome: Outcome): Promise<void> {
+  settle(outcome: Outcome): Promise<void> {
+    const settling = this.#settle(outcome);
+    this.#settling ??= settling;
+    // A handler need not wait for it: what becomes of it is recorded all the same.
+    settling.catch(() => {});
+    return settling;
+  }
+
+  /** Waits for a settle that the handler has begun, and perhaps not waited for itself. */
+  async untilSettled(): Promise<void> {
+    await this.#settling?.catch(() => {});
+  }
+
+  async #settle(outcome: Outcome): Promise<void> {
     if (!isOutcome(outcome)) {
       throw new TypeError(
         `Cannot settle message ${this.id} of queue "${this.queue}" as ${String(outcome)}: ` +
           `give ack(), retry() or drop()`,
       );
     }
-    const settling = this.#claim.settle(settlementOf(outcome)).then(() => {
-      this.#settledAs = outcome;
-    });
-    this.#settling ??= settling;
-    // A handler need not wait for it: what becomes of it is recorded all the same.
-    settling.catch(() => {});
-    return await settling;
-  }
-
-  /** Waits for a settle that the handler has begun, and perhaps not waited for itself. */
-  async untilSettled(): Promise<void> {
-    await this.#settling?.catch(() => {});
+    await this.#claim.settle(settlementOf(outcome));
+    this.#settledAs = outcome;
   }
 
   #follow(signal: AbortSignal): void {
