@@ -603,3 +603,27 @@ for (const attempt of ["attempt", undefined]) {
     test.subscriber(subscription).assertCalledOnce().assertSettled(ack());
   });
 }
+
+Deno.test("a settle whose reply is lost is not taken for a lost lease", async () => {
+  const driver = sqlite(":memory:");
+  const open = driver.session.bind(driver);
+  let lost = 0;
+  driver.session = async () => {
+    const session = await open();
+    const query = session.query.bind(session);
+    session.query = async (text, params) => {
+      const reply = await query(text, params);
+      if (!text.startsWith("DELETE") || lost++ > 0) return reply;
+      throw new DriverError("disconnected", "The row was deleted, but the reply is lost");
+    };
+    return session;
+  };
+  const subscription = queue.subscribe({ lease: { seconds: 30 } }, () => ack());
+  const broker = new Broker(driver).createTables(jobs).include(subscription);
+  await using test = await TestApp.start(new App({ name: "app" }).withBroker(broker));
+  await test.publish(queue, "a");
+  await test.settled();
+  assert.equal(lost, 2);
+  test.subscriber(subscription).assertCalledOnce().assertSettled(ack());
+  assert.equal(test.deliveries[0]?.error, undefined);
+});

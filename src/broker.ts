@@ -117,8 +117,8 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
   }
 
   /**
-   * Publishes a message: it is inserted and committed when the promise resolves, and subscriptions
-   * of its queue in this process are woken.
+   * Publishes a message: it is inserted and committed when the promise resolves, and this broker's
+   * subscription of its queue is woken.
    *
    * @throws {ClosedError} if neither the app has started nor `connect` was called
    * @throws {PayloadError} if the message cannot be stored, before anything is written

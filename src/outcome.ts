@@ -4,7 +4,10 @@ export type Outcome =
   | { readonly kind: "retry" }
   | { readonly kind: "drop"; readonly reason?: string };
 
-/** The message is done: its row is deleted. A handler that returns nothing acks. */
+/**
+ * The message is done: its row is deleted. A handler that returns nothing acks, unless its signal has
+ * aborted: then it has been cut short.
+ */
 export function ack(): Outcome {
   return { kind: "ack" };
 }

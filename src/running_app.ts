@@ -119,6 +119,7 @@ export class RunningApp implements StartedApp {
   }
 
   async #open(): Promise<void> {
+    this.#checkSubscriptions();
     for (const hook of this.#app.hooks.onStartup) {
       await this.#runHook(hook);
       this.#checkNotStopped();
@@ -131,6 +132,16 @@ export class RunningApp implements StartedApp {
     for (const loop of this.#loops) loop.start((error) => this.#breakDown(error));
     // From here on a stop is one like any other, once the hooks have run.
     for (const hook of this.#app.hooks.afterStartup) await this.#runHook(hook);
+  }
+
+  #checkSubscriptions(): void {
+    const all = this.#app.brokers.flatMap(({ subscriptions }) => subscriptions);
+    const twice = all.find((subscription, index) => all.indexOf(subscription) !== index);
+    if (twice === undefined) return;
+    throw new DeclarationError(
+      `Cannot start the app "${this.#app.name}": two of its brokers include the same subscription of ` +
+        `queue "${twice.queue.name}"; include it in one`,
+    );
   }
 
   #checkNotStopped(): void {

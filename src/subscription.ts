@@ -6,8 +6,9 @@ import type { Outcome } from "./outcome.ts";
 import type { Queue } from "./queue.ts";
 
 /**
- * Handles one message. What it returns is carried out; nothing acks; an error thrown is a failure,
- * and the message is delivered again after a growing delay.
+ * Handles one message. What it returns is carried out; nothing acks, unless the signal has aborted; an
+ * error thrown is a failure, and the message is delivered again, in the lease form after a growing
+ * delay.
  */
 export type Handler<Out, Attempt extends number | undefined = number | undefined> = (
   message: Out,

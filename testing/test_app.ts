@@ -112,7 +112,8 @@ export class TestApp implements AsyncDisposable {
       await test.#quiet();
       return test;
     } catch (error) {
-      test.#leaveTime();
+      if (test.#running === undefined) test.#leaveTime();
+      else await test.stop().catch(() => {});
       throw error;
     }
   }
@@ -262,17 +263,20 @@ export class TestApp implements AsyncDisposable {
       pending = false;
     };
     done.then(settle, settle);
+    const errors: unknown[] = [];
     for (;;) {
       try {
         await (stuck === undefined ? this.#quiet() : this.time.quiet());
-        if (!pending) return await done;
+        if (!pending) break;
         await this.#passTime();
       } catch (error) {
-        const gaveUp = error instanceof FakeTimeError && error.reason === "stuck";
-        if (stuck === undefined || !gaveUp) throw error;
-        this.time.giveUp();
+        if (stuck === undefined || isEndless(error)) throw error;
+        if (error instanceof FakeTimeError) this.time.giveUp();
+        else errors.push(error); // of a timer's callback
       }
     }
+    if (errors.length > 0) throw errors[0];
+    return await done;
   }
 
   /** As the clock's, but a reaction that never comes to rest is an error. */
@@ -299,6 +303,10 @@ export class TestApp implements AsyncDisposable {
       `Cannot ${what}: the test app "${this.#app.name}" has been stopped; start another`,
     );
   }
+}
+
+function isEndless(error: unknown): boolean {
+  return error instanceof FakeTimeError && error.reason === "endless";
 }
 
 function refuseUnknown(options: object, known: readonly string[]): void {

@@ -85,6 +85,11 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
     }
   }
 
+  async isGone(id: MessageId): Promise<boolean> {
+    const { pool, statements } = this.#options;
+    return (await pool.query(statements.look, { id })).length === 0;
+  }
+
   forget(claim: LeaseClaim): void {
     this.#keeper.forget(claim);
   }

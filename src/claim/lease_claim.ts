@@ -23,6 +23,8 @@ export interface LeaseWriter {
   readonly countsAttempts: boolean;
   /** Writes an ending under the token's guard; resolves to whether the row was changed. */
   write(token: LeaseToken, ending: LeaseEnding): Promise<boolean>;
+  /** Whether the row is gone. */
+  isGone(id: MessageId): Promise<boolean>;
   /** Nothing of this claim is to be renewed any more. */
   forget(claim: LeaseClaim): void;
 }
@@ -138,15 +140,21 @@ export class LeaseClaim implements Claim {
 
   /** Tries until the database answers or the lease ends. */
   async #end(settlement: Settlement): Promise<void> {
+    let inDoubt = false;
     for (let tries = 1;; tries++) {
       if (this.#cannotBeTold) {
         return this.#fail(this.#lost("its lease ended while a renewal was in doubt"));
       }
       try {
         if (await this.#writer.write(this.token, settlement)) return this.#settled();
+        // The write whose reply was lost may have done it: only the holder deletes a row it holds.
+        if (inDoubt && settlement.kind === "remove" && await this.#writer.isGone(this.id)) {
+          return this.#settled();
+        }
         return this.#fail(this.#lost("its row is gone or another claim holds it"));
       } catch (error) {
         if (!mayPass(error)) return this.#fail(error);
+        inDoubt = true;
         if (this.#writer.now >= this.#expiry) {
           return this.#fail(this.#lost("its lease ended before the database answered", error));
         }

@@ -120,6 +120,8 @@ export interface LeaseStatements {
   readonly delay: GuardedWrite<{ readonly now: number; readonly delay: number }>;
   /** Makes the row claimable, its attempt given back. */
   readonly release: GuardedWrite<{ readonly now: number }>;
+  /** Looks whether the row is there, whoever holds it. */
+  readonly look: Statement<{ readonly id: MessageId }>;
   /** Reads a row that a claim returned. */
   read(row: SqlRow): ClaimedRow;
   /** Reads the id of a row that was found or written. */

@@ -22,6 +22,10 @@ export function leaseStatements(
   return {
     claim: leaseClaim(columns, clock),
     ...leaseWrites(columns.attempt !== undefined, (write) => guarded(columns, write)),
+    look: {
+      text: `SELECT ${columns.id} AS id FROM ${columns.table} WHERE ${columns.id} = ?`,
+      params: [({ id }) => id],
+    },
     read: (row) => ({
       id: columns.readId(row),
       attempt: columns.attempt === undefined ? undefined : Number(row.attempt),

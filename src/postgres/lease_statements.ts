@@ -4,6 +4,7 @@ import type {
   GuardedWrite,
   LeaseStatements,
   LeaseToken,
+  MessageId,
   TableDescription,
   TableFacts,
 } from "../driver/dialect.ts";
@@ -23,6 +24,7 @@ export function leaseStatements(
   return {
     claim: leaseClaim(columns, clock),
     ...leaseWrites(columns.attempt !== undefined, (write) => guarded(columns, write)),
+    look: look(columns),
     read: (row) => ({
       id: columns.readId(row),
       attempt: columns.attempt === undefined ? undefined : Number(row.attempt),
@@ -32,6 +34,14 @@ export function leaseStatements(
     }),
     readId: (row) => columns.readId(row),
   };
+}
+
+function look(columns: Columns): LeaseStatements["look"] {
+  const parameters = new Parameters<{ readonly id: MessageId }>();
+  const id = columns.cast("id", parameters.add(({ id }) => String(id)));
+  return parameters.statement(
+    `SELECT ${columns.id}::text AS id FROM ${columns.table} WHERE ${columns.id} = ${id}`,
+  );
 }
 
 /** The write under guard: for one row by its own parameters, for many by rows of a JSON text. */

@@ -37,6 +37,10 @@ export function leaseStatements(
       take: take(columns),
     },
     ...leaseWrites(columns.attempt !== undefined, (write) => guarded(columns, write)),
+    look: {
+      text: `SELECT ${columns.id} AS id FROM ${columns.table} WHERE ${columns.id} = ?`,
+      params: [({ id }) => id],
+    },
     read: (row) => read(row, columns),
     readId,
   };
