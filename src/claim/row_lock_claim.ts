@@ -44,6 +44,10 @@ export class RowLockClaim implements Claim {
 
   async settle(settlement: Settlement): Promise<void> {
     this.#beginEnding();
+    if (this.#transaction.lost.aborted) {
+      await this.#transaction.rollback();
+      throw this.#transaction.lost.reason;
+    }
     if (settlement.kind === "interrupt") return await this.#transaction.rollback();
     try {
       await this.#write(settlement);
