@@ -3,6 +3,7 @@ import { type Duration, toMilliseconds } from "./duration.ts";
 import { ClosedError, DeclarationError } from "./errors.ts";
 import type { Published } from "./publisher.ts";
 import type { AnyQueue, Queue } from "./queue.ts";
+import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
 import { RunningApp, runningApps, type ShutdownReport } from "./running_app.ts";
 import { PRODUCTION } from "./runtime.ts";
 import type { StateKey } from "./state.ts";
@@ -59,13 +60,7 @@ export class App {
    * @throws {DeclarationError} if an option is unknown, or the name is missing
    */
   constructor(options: AppOptions) {
-    const unknown = Object.keys(options ?? {}).filter((name) => !OPTIONS.includes(name));
-    if (unknown.length > 0) {
-      throw new DeclarationError(
-        `Cannot make an app: ${unknown.join(", ")} is not an option; ` +
-          `options are ${OPTIONS.join(", ")}`,
-      );
-    }
+    refuseUnknownOptions("Cannot make an app", options, OPTIONS);
     if (typeof options?.name !== "string" || options.name === "") {
       throw new DeclarationError(`Cannot make an app without a name: give new App({ name: "…" })`);
     }

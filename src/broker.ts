@@ -5,6 +5,7 @@ import { ClosedError, DeclarationError } from "./errors.ts";
 import type { AnyInbox, Inbox } from "./inbox.ts";
 import type { Published } from "./publisher.ts";
 import type { AnyQueue, Queue } from "./queue.ts";
+import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
 import { RunningBroker, runningBrokers } from "./running_broker.ts";
 import { PRODUCTION } from "./runtime.ts";
 import {
@@ -65,13 +66,7 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
    * @param options defaults for the subscriptions
    */
   constructor(driver: Driver<Name, Forms>, options: BrokerOptions = {}) {
-    const unknown = Object.keys(options).filter((name) => !OPTIONS.includes(name));
-    if (unknown.length > 0) {
-      throw new DeclarationError(
-        `Cannot make a broker: ${unknown.join(", ")} is not an option; ` +
-          `options are ${OPTIONS.join(", ")}`,
-      );
-    }
+    refuseUnknownOptions("Cannot make a broker", options, OPTIONS);
     if (typeof driver?.session !== "function") {
       throw new DeclarationError(
         `Cannot make a broker over ${String(driver)}: give a driver, such as sqlite("jobs.db")`,

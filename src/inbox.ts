@@ -80,10 +80,11 @@ export function inbox<const Table extends string, const R extends Roles>(
 function declareInbox(table: string, roles: Roles): AnyInbox {
   checkTable(table);
   checkRoles(table, roles);
+  const description = describe(table, roles);
   const declared: AnyInbox = {
     table,
-    form: roles.lockedUntil === undefined ? "row lock" : "lease",
-    description: describe(table, roles),
+    form: description.form,
+    description,
     payload: roles.payload,
     generateId: typeof roles.id === "string" ? undefined : roles.id.generate,
     queue: (name = table) => declareQueue(declared, name),

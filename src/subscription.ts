@@ -3,6 +3,7 @@ import type { Form } from "./driver/form.ts";
 import { type Duration, toMilliseconds } from "./duration.ts";
 import { DeclarationError } from "./errors.ts";
 import type { Outcome } from "./outcome.ts";
+import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
 import type { Queue } from "./queue.ts";
 
 /**
@@ -87,13 +88,7 @@ function checkOptions(
       `Cannot subscribe to ${place} with ${String(options)} as options: give an object or none`,
     );
   }
-  const unknown = Object.keys(options).filter((option) => !OPTIONS.includes(option));
-  if (unknown.length > 0) {
-    throw new DeclarationError(
-      `Cannot subscribe to ${place}: ${unknown.join(", ")} is not an option; ` +
-        `options are ${OPTIONS.join(", ")}`,
-    );
-  }
+  refuseUnknownOptions(`Cannot subscribe to ${place}`, options, OPTIONS);
   if (options.lease !== undefined && queue.inbox.form !== "lease") {
     throw new DeclarationError(
       `Cannot give ${place} a lease: "${queue.inbox.table}" holds rows by ${queue.inbox.form}; ` +

@@ -4,6 +4,7 @@ import type { Duration } from "../src/duration.ts";
 import { ClosedError, DeclarationError, HoldfastError } from "../src/errors.ts";
 import type { Published } from "../src/publisher.ts";
 import type { AnyQueue, Queue } from "../src/queue.ts";
+import { refuseUnknownOptions } from "../src/refuse_unknown_options.ts";
 import { RunningApp, type ShutdownReport } from "../src/running_app.ts";
 import type { AppEvent, DeliveryRecord, Runtime } from "../src/runtime.ts";
 import type { StateValue } from "../src/state.ts";
@@ -77,7 +78,13 @@ export class TestApp implements AsyncDisposable {
    * @throws whatever `App.start` throws
    */
   static start(app: App, options: TestAppOptions = {}): Promise<TestApp> {
-    refuseUnknown(options, ["state", "now", "limit", "patience", "seed"]);
+    refuseUnknownOptions("Cannot start a test app", options, [
+      "state",
+      "now",
+      "limit",
+      "patience",
+      "seed",
+    ]);
     const { state, ...timeOptions } = options;
     return TestApp.#start(new TestApp(app, new FakeTime(timeOptions), true), state);
   }
@@ -307,16 +314,6 @@ export class TestApp implements AsyncDisposable {
 
 function isEndless(error: unknown): boolean {
   return error instanceof FakeTimeError && error.reason === "endless";
-}
-
-function refuseUnknown(options: object, known: readonly string[]): void {
-  const unknown = Object.keys(options).filter((name) => !known.includes(name));
-  if (unknown.length === 0) return;
-  throw new DeclarationError(
-    `Cannot start a test app: ${unknown.join(", ")} is not an option; options are ${
-      known.join(", ")
-    }`,
-  );
 }
 
 /** As many deliveries may start at one instant of virtual time. */

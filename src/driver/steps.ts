@@ -35,10 +35,15 @@ export function* runEach<Values>(
   statement: Statement<Values>,
   valueSets: readonly Values[],
 ): Steps<readonly QueryResult[]> {
-  return yield {
-    text: statement.text,
-    paramSets: valueSets.map((values) => bind(statement, values)),
-  };
+  return yield* runText(statement.text, valueSets.map((values) => bind(statement, values)));
+}
+
+/** Runs SQL once for each set of parameters. */
+export function* runText(
+  text: string,
+  paramSets: readonly (readonly SqlValue[])[],
+): Steps<readonly QueryResult[]> {
+  return yield { text, paramSets };
 }
 
 /** Runs the statements of a step on a session that is in a transaction. */

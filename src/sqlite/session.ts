@@ -1,6 +1,6 @@
 import { DriverError } from "../errors.ts";
 import type { QueryResult, Session, SqlValue } from "../driver/driver.ts";
-import type { Steps } from "../driver/steps.ts";
+import { runText, type Steps } from "../driver/steps.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { classify } from "./result_code.ts";
 
@@ -30,7 +30,7 @@ export class SqliteSession implements Session {
     paramSets: readonly (readonly SqlValue[])[],
   ): Promise<readonly QueryResult[]> {
     if (this.#inTransaction) return paramSets.map((params) => this.#connection.run(text, params));
-    return await this.transact(() => runTexts(text, paramSets));
+    return await this.transact(() => runText(text, paramSets));
   }
 
   async transact<T>(makeSteps: () => Steps<T>): Promise<T> {
@@ -114,13 +114,6 @@ export class SqliteSession implements Session {
     this.#inTransaction = false;
     this.#connection.leave();
   }
-}
-
-function* runTexts(
-  text: string,
-  paramSets: readonly (readonly SqlValue[])[],
-): Steps<readonly QueryResult[]> {
-  return yield { text, paramSets };
 }
 
 const NEVER = new AbortController().signal;
