@@ -37,6 +37,7 @@ export type {
   CheckedSubscription,
   FormRefusal,
 } from "./src/broker.ts";
+export type { DatabaseName } from "./src/ddl_text.ts";
 export { bytes } from "./src/bytes.ts";
 export { codec } from "./src/codec.ts";
 export type { BytesCodec, TextCodec } from "./src/codec.ts";
@@ -60,18 +61,29 @@ export type { DriverErrorKind, SchemaProblem } from "./src/errors.ts";
 export { inbox } from "./src/inbox.ts";
 export type { AnyInbox, Inbox } from "./src/inbox.ts";
 export { json } from "./src/json.ts";
-export { ack, drop, retry } from "./src/outcome.ts";
+export { ack, deadLetter, drop, retry, retryAfter } from "./src/outcome.ts";
 export type { Outcome } from "./src/outcome.ts";
 export type { Payload, Stored } from "./src/payload.ts";
+export type {
+  ColumnValue,
+  Instant,
+  PublishColumns,
+  PublishOptions,
+  PublishTime,
+} from "./src/publish_options.ts";
 export type { Published } from "./src/publisher.ts";
 export type { AnyQueue, Queue } from "./src/queue.ts";
 export type {
   AttemptOf,
+  CheckedForm,
+  CheckedInboxOptions,
   CheckedRoles,
   FormOf,
   IdRole,
+  InboxOptions,
   MessageIn,
   MessageOut,
+  NoOptions,
   Roles,
 } from "./src/roles.ts";
 export type { ShutdownReport } from "./src/running_app.ts";

@@ -1,6 +1,7 @@
 import type { Broker } from "./broker.ts";
 import { type Duration, toMilliseconds } from "./duration.ts";
 import { ClosedError, DeclarationError } from "./errors.ts";
+import type { PublishOptions } from "./publish_options.ts";
 import type { Published } from "./publisher.ts";
 import type { AnyQueue, Queue } from "./queue.ts";
 import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
@@ -119,13 +120,18 @@ export class App {
    * Publishes through the broker that creates the queue's table or subscribes to it.
    *
    * @throws {ClosedError} if the app is not running
-   * @throws {DeclarationError} if no broker does, or more than one
+   * @throws {DeclarationError} if no broker does, or more than one, or if an option needs a role that
+   * the table lacks
    * @throws {PayloadError} if the message cannot be stored, before anything is written
    * @throws {PublishError} if the database refuses it
    */
-  async publish<In>(queue: Queue<In, unknown>, message: NoInfer<In>): Promise<Published> {
+  async publish<In>(
+    queue: Queue<In, unknown>,
+    message: NoInfer<In>,
+    options?: PublishOptions,
+  ): Promise<Published> {
     return await this.#running(`publish to queue "${queue.name}"`)
-      .publish(queue as AnyQueue, message);
+      .publish(queue as AnyQueue, message, options);
   }
 
   /**

@@ -3,6 +3,7 @@ import type { Form } from "./driver/form.ts";
 import type { Duration } from "./duration.ts";
 import { ClosedError, DeclarationError } from "./errors.ts";
 import type { AnyInbox, Inbox } from "./inbox.ts";
+import type { PublishOptions } from "./publish_options.ts";
 import type { Published } from "./publisher.ts";
 import type { AnyQueue, Queue } from "./queue.ts";
 import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
@@ -118,10 +119,15 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
    * @throws {ClosedError} if neither the app has started nor `connect` was called
    * @throws {PayloadError} if the message cannot be stored, before anything is written
    * @throws {PublishError} if the database refuses it
+   * @throws {DeclarationError} if an option needs a role that the table lacks
    */
-  async publish<In>(queue: Queue<In, unknown>, message: NoInfer<In>): Promise<Published> {
+  async publish<In>(
+    queue: Queue<In, unknown>,
+    message: NoInfer<In>,
+    options?: PublishOptions,
+  ): Promise<Published> {
     const running = runningBrokers.get(this);
-    if (running !== undefined) return await running.publish(queue as AnyQueue, message);
+    if (running !== undefined) return await running.publish(queue as AnyQueue, message, options);
     throw new ClosedError(
       `Cannot publish to queue "${queue.name}": its broker is not connected; ` +
         `start its app, or use "await using broker = await new Broker(driver).connect()"`,
@@ -150,17 +156,25 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
     );
   }
 
-  /** Without groups two subscriptions of one table would take each other's rows. */
+  /** Two subscriptions of one queue would take each other's rows. */
   #checkAlone(queue: AnyQueue): void {
     const { tableKey } = this.driver.dialect;
     const key = tableKey(queue.inbox.table);
-    const other = this.subscriptions.find((each) => tableKey(each.queue.inbox.table) === key);
+    const other = this.subscriptions.map((each) => each.queue).find((each) =>
+      tableKey(each.inbox.table) === key && !haveGroupsOfTheirOwn(each as AnyQueue, queue)
+    );
     if (other === undefined) return;
     throw new DeclarationError(
-      `Cannot include queue "${queue.name}": queue "${other.queue.name}" of this broker takes the ` +
-        `rows of "${queue.inbox.table}" already; use one subscription for a table, with more workers`,
+      `Cannot include queue "${queue.name}": queue "${other.name}" of this broker takes the ` +
+        `rows of "${queue.inbox.table}" already; use one subscription for a queue, with more ` +
+        `workers, or tell the queues of the table apart by the role group`,
     );
   }
+}
+
+function haveGroupsOfTheirOwn(one: AnyQueue, other: AnyQueue): boolean {
+  const haveGroups = [one, other].every(({ inbox }) => inbox.description.group !== undefined);
+  return haveGroups && one.name !== other.name;
 }
 
 const OPTIONS: readonly string[] = ["lease", "pollInterval"];

@@ -142,7 +142,8 @@ Deno.test("two subscriptions of one table are refused, whatever their names", ()
     assert.equal(
       error.message,
       'Cannot include queue "second": queue "first" of this broker takes the rows of "jobs" ' +
-        "already; use one subscription for a table, with more workers",
+        "already; use one subscription for a queue, with more workers, or tell the queues of the " +
+        "table apart by the role group",
     );
     return true;
   };

@@ -5,6 +5,7 @@ import { logOf } from "./log.ts";
 import { isOutcome, type Outcome } from "./outcome.ts";
 import { settlementOf } from "./settlement.ts";
 import type { StateKey } from "./state.ts";
+import type { AnySubscription } from "./subscription.ts";
 
 /** The states that hooks have set. */
 export interface States {
@@ -16,6 +17,7 @@ export interface States {
 export class DeliveryInWork implements Delivery {
   readonly queue: string;
   readonly log: DeliveryLog;
+  readonly #subscription: AnySubscription;
   readonly #claim: Claim;
   readonly #states: States;
   readonly #abort = new AbortController();
@@ -23,8 +25,10 @@ export class DeliveryInWork implements Delivery {
   #settling: Promise<void> | undefined;
 
   /** Made in the handler's own context, in which listeners of the signal are then called. */
-  constructor(queue: string, claim: Claim, states: States) {
+  constructor(subscription: AnySubscription, claim: Claim, states: States) {
+    const queue = subscription.queue.name;
     this.queue = queue;
+    this.#subscription = subscription;
     this.#claim = claim;
     this.#states = states;
     this.log = logOf("delivery").with({ queue, id: claim.id, attempt: claim.attempt });
@@ -69,10 +73,10 @@ export class DeliveryInWork implements Delivery {
     if (!isOutcome(outcome)) {
       throw new TypeError(
         `Cannot settle message ${this.id} of queue "${this.queue}" as ${String(outcome)}: ` +
-          `give ack(), retry() or drop()`,
+          `give ack(), retry(), retryAfter(…), drop() or deadLetter()`,
       );
     }
-    await this.#claim.settle(settlementOf(outcome));
+    await this.#claim.settle(settlementOf(outcome, this.#subscription));
     this.#settledAs = outcome;
   }
 

@@ -115,14 +115,17 @@ export class SchemaError extends HoldfastError {
   constructor(problems: readonly SchemaProblem[]) {
     super(
       `Cannot use the tables as described:\n${
-        problems.map((each) => `- ${lineOf(each)}`).join("\n")
+        problems.map((each) => `- ${describeProblem(each)}`).join("\n")
       }`,
     );
     this.problems = problems;
   }
 }
 
-function lineOf({ table, column, subscription, problem, fix }: SchemaProblem): string {
+/** A problem as one line. */
+export function describeProblem(
+  { table, column, subscription, problem, fix }: SchemaProblem,
+): string {
   const place = column === undefined ? `"${table}"` : `"${table}"."${column}"`;
   const whose = subscription === undefined ? "" : ` (subscription "${subscription}")`;
   return `${place}${whose}: ${problem}; ${fix}`;

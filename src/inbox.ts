@@ -1,15 +1,21 @@
+import { type DatabaseName, ddlText } from "./ddl_text.ts";
 import type { MessageId, TableDescription } from "./driver/dialect.ts";
 import type { Form } from "./driver/form.ts";
 import { DeclarationError } from "./errors.ts";
+import { parseLockKey } from "./lock_key.ts";
 import type { Payload } from "./payload.ts";
 import { declareQueue, type Queue } from "./queue.ts";
+import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
 import type {
   AttemptOf,
+  CheckedInboxOptions,
   CheckedRoles,
   FormOf,
   IdRole,
+  InboxOptions,
   MessageIn,
   MessageOut,
+  NoOptions,
   Roles,
 } from "./roles.ts";
 
@@ -39,10 +45,20 @@ export interface Inbox<
   readonly payload: Payload<In, Out>;
   /** Makes the id of a new message, where the database does not. */
   readonly generateId: (() => MessageId) | undefined;
+  /** Whose clock decides what is due. */
+  readonly clock: "database" | "host";
   /**
-   * The table as a queue. The name is a label, and the table's name unless given.
+   * The table as a queue. With the role `group` the name selects the rows of that group; without it
+   * the name is a label. It is the table's name unless given.
    */
   queue(name?: string): Queue<In, Out, F, Attempt, Table>;
+  /**
+   * The statements that create the table and the indexes that its claims need, as text for a
+   * migration: each ends with a semicolon and a line break. `Broker.createTables` runs the same.
+   *
+   * @throws {TypeError} if the database is not one of these
+   */
+  ddl(database: DatabaseName): string;
 }
 
 /** Any inbox at all. */
@@ -51,7 +67,8 @@ export type AnyInbox = Inbox<never, unknown>;
 /**
  * Describes a table: which column does what for the queue. Nothing is read or written here.
  *
- * The role `lockedUntil` selects the lease form; without it a claim holds its row by a row lock.
+ * The role `lockedUntil` selects the lease form, the option `advisoryLock` the advisory lock form;
+ * without either a claim holds its row by a row lock.
  *
  * ```ts
  * import { inbox, json } from "@holdfast/inbox";
@@ -67,43 +84,104 @@ export type AnyInbox = Inbox<never, unknown>;
  *
  * @param table `"table"` or `"schema.table"`
  * @param roles the column of each role
- * @throws {DeclarationError} if a role is unknown, or a column plays two
+ * @param options what holds for the table as a whole
+ * @throws {DeclarationError} if a role or an option is unknown, a column plays two roles, or what is
+ * asked for cannot work together
  */
-export function inbox<const Table extends string, const R extends Roles>(
+export function inbox<
+  const Table extends string,
+  const R extends Roles,
+  const O extends InboxOptions = NoOptions,
+>(
   table: Table,
-  roles: CheckedRoles<R, Table>,
-): Inbox<MessageIn<R>, MessageOut<R>, FormOf<R>, AttemptOf<R>, Table> {
-  const declared: AnyInbox = declareInbox(table, roles as unknown as Roles);
-  return declared as Inbox<MessageIn<R>, MessageOut<R>, FormOf<R>, AttemptOf<R>, Table>;
+  roles: CheckedRoles<R, Table, O>,
+  options?: CheckedInboxOptions<O, Table>,
+): Inbox<MessageIn<R>, MessageOut<R>, FormOf<R, O>, AttemptOf<R>, Table> {
+  const declared: AnyInbox = declareInbox(
+    table,
+    roles as unknown as Roles,
+    options as InboxOptions | undefined,
+  );
+  return declared as Inbox<MessageIn<R>, MessageOut<R>, FormOf<R, O>, AttemptOf<R>, Table>;
 }
 
-function declareInbox(table: string, roles: Roles): AnyInbox {
+function declareInbox(table: string, roles: Roles, options: InboxOptions = {}): AnyInbox {
   checkTable(table);
   checkRoles(table, roles);
-  const description = describe(table, roles);
+  checkOptions(table, options);
+  const description = describe(table, roles, options);
+  checkTogether(description);
   const declared: AnyInbox = {
     table,
     form: description.form,
     description,
     payload: roles.payload,
     generateId: typeof roles.id === "string" ? undefined : roles.id.generate,
+    clock: options.clock ?? "database",
     queue: (name = table) => declareQueue(declared, name),
+    ddl: (database) => ddlText(database, description),
   };
   return declared;
 }
 
-function describe(table: string, roles: Roles): TableDescription {
-  const { id, payload, attempt, lockedUntil } = roles;
+function describe(
+  table: string,
+  roles: Roles,
+  { advisoryLock }: InboxOptions,
+): TableDescription {
+  const { id, payload, fifo, lockedUntil } = roles;
+  const form = lockedUntil === undefined ? "row lock" : "lease";
   return {
     table,
-    form: lockedUntil === undefined ? "row lock" : "lease",
+    form: advisoryLock === undefined ? form : "advisory lock",
     id: typeof id === "string"
       ? { column: id, generatedBy: "database" }
       : { column: id.column, generatedBy: "service" },
     payload: { column: payload.column, storage: payload.storage },
-    attempt,
+    attempt: roles.attempt,
     lockedUntil,
+    group: roles.group,
+    fifo: fifo ?? false,
+    priority: roles.priority,
+    retryAfter: roles.retryAfter,
+    processedAt: roles.processedAt,
+    lockKey: advisoryLock === undefined ? undefined : parseLockKey(table, advisoryLock),
   };
+}
+
+/** What the types refuse is refused for plain JavaScript as well. */
+function checkTogether({ table, form, lockedUntil, fifo, group }: TableDescription): void {
+  if (form === "advisory lock" && lockedUntil !== undefined) {
+    throw new DeclarationError(
+      `"${table}" cannot have two forms: take away the role lockedUntil (lease form) ` +
+        `or the option advisoryLock`,
+    );
+  }
+  if (form === "advisory lock" && fifo) {
+    throw new DeclarationError(
+      `"${table}" cannot be fifo in the advisory lock form: take away fifo, and give all rows of a ` +
+        `group one key, or give it the role lockedUntil in place of the option advisoryLock`,
+    );
+  }
+  if (fifo && group === undefined) {
+    throw new DeclarationError(`"${table}" cannot be fifo without groups: give it the role group`);
+  }
+}
+
+function checkOptions(table: string, options: InboxOptions): void {
+  if (typeof options !== "object" || options === null) {
+    throw new DeclarationError(
+      `Cannot describe "${table}" with ${
+        describeValue(options)
+      } as options: give an object or none`,
+    );
+  }
+  refuseUnknownOptions(`Cannot describe "${table}"`, options, OPTIONS);
+  const { clock } = options;
+  if (clock === undefined || clock === "database" || clock === "host") return;
+  throw new DeclarationError(
+    `Cannot describe "${table}" with the clock ${describeValue(clock)}: give "database" or "host"`,
+  );
 }
 
 function checkTable(table: string): void {
@@ -129,18 +207,25 @@ function checkRoles(table: string, roles: Roles): void {
 }
 
 function columnsOf(table: string, roles: Roles): readonly (readonly [string, unknown])[] {
-  const { id, payload, attempt, lockedUntil } = roles;
+  const { id, payload, fifo } = roles;
   if (typeof payload?.encode !== "function" || typeof payload.decode !== "function") {
     throw new DeclarationError(
       `Cannot describe "${table}": the role payload is ${describeValue(payload)}; ` +
         `give json("column"), text("column"), bytes("column") or codec("column", …)`,
     );
   }
+  if (fifo !== undefined && typeof fifo !== "boolean") {
+    throw new DeclarationError(
+      `Cannot describe "${table}": fifo is ${
+        describeValue(fifo)
+      }; give true, beside the role group`,
+    );
+  }
   return [
     ["id", isIdRole(id) ? id.column : id],
     ["payload", payload.column],
-    ...(attempt === undefined ? [] : [["attempt", attempt] as const]),
-    ...(lockedUntil === undefined ? [] : [["lockedUntil", lockedUntil] as const]),
+    ...COLUMN_ROLES.map((role) => [role, roles[role]] as const)
+      .filter(([, column]) => column !== undefined),
   ];
 }
 
@@ -176,4 +261,14 @@ function describeValue(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }
 
-const ROLES: readonly string[] = ["id", "payload", "attempt", "lockedUntil"];
+/** The roles that are no more than the name of a column. */
+const COLUMN_ROLES = [
+  "group",
+  "priority",
+  "retryAfter",
+  "attempt",
+  "processedAt",
+  "lockedUntil",
+] as const;
+const ROLES: readonly string[] = ["id", "payload", "fifo", ...COLUMN_ROLES];
+const OPTIONS: readonly string[] = ["advisoryLock", "clock"];

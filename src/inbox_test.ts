@@ -41,7 +41,68 @@ Deno.test("a described table holds what was described, and drivers see no more t
     payload: { column: "body", storage: "text" },
     attempt: "tries",
     lockedUntil: "locked_until",
+    group: undefined,
+    fifo: false,
+    priority: undefined,
+    retryAfter: undefined,
+    processedAt: undefined,
+    lockKey: undefined,
   });
+});
+
+Deno.test("every role and the key of the lock are described", () => {
+  const { description, form } = inbox("jobs", {
+    id: "id",
+    group: "queue",
+    priority: "priority",
+    retryAfter: "due",
+    processedAt: "done",
+    payload: text("payload"),
+  }, { advisoryLock: "{region}/accounts-{account_id}" });
+  assert.equal(form, "advisory lock");
+  const { group, priority, retryAfter, processedAt, lockKey } = description;
+  assert.deepEqual([group, priority, retryAfter, processedAt], [
+    "queue",
+    "priority",
+    "due",
+    "done",
+  ]);
+  assert.deepEqual(lockKey, [{ column: "region" }, "/accounts-", { column: "account_id" }]);
+});
+
+Deno.test("a key whose braces do not match is refused", () => {
+  for (const key of ["", "a-{id", "a-id}", "a-{}", "a-{{id}}", 5]) {
+    assert.throws(
+      () => inbox("jobs", { id: "id", payload: text("payload") }, { advisoryLock: key as never }),
+      (error: unknown) =>
+        error instanceof DeclarationError && error.message.includes('Cannot lock rows of "jobs"'),
+      String(key),
+    );
+  }
+});
+
+Deno.test("what cannot work together is refused, as the types do", () => {
+  const key = { advisoryLock: "jobs-{id}" };
+  const together = (roles: object, options: object, message: RegExp): void =>
+    assert.throws(
+      () =>
+        inbox("jobs", { id: "id", payload: text("payload"), ...roles } as never, options as never),
+      (error: unknown) => error instanceof DeclarationError && message.test(error.message),
+    );
+  together({ lockedUntil: "until" }, key, /^"jobs" cannot have two forms/);
+  together({ group: "g", fifo: true }, key, /^"jobs" cannot be fifo in the advisory lock form/);
+  together({ fifo: true }, {}, /^"jobs" cannot be fifo without groups/);
+  together({ group: "g", fifo: "yes" }, {}, /fifo is "yes"; give true/);
+  together({}, { lock: "a" }, /lock is not an option; options are advisoryLock, clock/);
+  together({}, { clock: "server" }, /the clock "server": give "database" or "host"/);
+});
+
+Deno.test("ddl writes the table for each database, and refuses others by name", () => {
+  const jobs = inbox("jobs", { id: "id", payload: text("payload"), lockedUntil: "until" });
+  for (const database of ["postgres", "mysql", "mariadb", "sqlite"] as const) {
+    assert.match(jobs.ddl(database), /^CREATE TABLE [^;]*jobs[^;]*;\n/);
+  }
+  assert.throws(() => jobs.ddl("oracle" as never), /"oracle": give "postgres", "mysql"/);
 });
 
 Deno.test("without the role lockedUntil the form is row lock", () => {
@@ -83,7 +144,7 @@ Deno.test("an unknown role is refused, with the roles there are", () => {
     "jobs",
     { ...roles, locked_until: "locked_until" },
     'Cannot describe "jobs"',
-    /locked_until is not a role; roles are id, payload, attempt, lockedUntil/,
+    /locked_until is not a role; roles are id, payload, fifo, group, /,
   );
   refuses("jobs", { ...roles, Id: "id", pririty: "priority" }, /Id, pririty is not a role/);
   refuses("jobs", ["id", "payload"], 'Cannot describe "jobs"', /is not a role/);

@@ -1,6 +1,6 @@
 import { backoff } from "./backoff.ts";
 import { inRealTime, sleep, stepsInThisContext } from "./clock.ts";
-import type { Driver, QueryResult, Session, SqlRow } from "./driver/driver.ts";
+import type { Driver, LockHolder, QueryResult, Session, SqlRow } from "./driver/driver.ts";
 import { bind, type Statement } from "./driver/statement.ts";
 import { runStep, type Steps } from "./driver/steps.ts";
 import { DriverError } from "./errors.ts";
@@ -9,14 +9,28 @@ import { DriverError } from "./errors.ts";
 export interface HeldTransaction {
   /** Aborts, with a `DriverError`, when the connection is gone and the transaction with it. */
   readonly lost: AbortSignal;
-  /** Runs a statement and returns its rows. */
-  query<Values>(statement: Statement<Values>, values: Values): Promise<readonly SqlRow[]>;
+  /** Takes the lock of a key until the transaction ends, without waiting; whether it is free. */
+  tryLock(key: string): Promise<boolean>;
   /** Runs a statement and returns its rows and what it has changed. */
   run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult>;
+  /** Runs steps. */
+  runSteps<T>(makeSteps: () => Steps<T>): Promise<T>;
   /** Commits, and gives the connection back whatever comes of it. */
   commit(): Promise<void>;
   /** Rolls back, and gives the connection back. */
   rollback(): Promise<void>;
+}
+
+/** A session that holds locks of keys for as long as it is open. */
+export interface LockSession {
+  /** Aborts, with a `DriverError`, when the connection is gone and its locks with it. */
+  readonly lost: AbortSignal;
+  /** Takes the lock of a key, without waiting; `undefined` if somebody else has it. */
+  tryLock(key: string): Promise<LockHolder | undefined>;
+  /** Runs steps and commits what they have written; the locks stay. */
+  transact<T>(makeSteps: () => Steps<T>): Promise<T>;
+  /** Gives the locks back, and then the connection. */
+  release(): Promise<void>;
 }
 
 /** A driver's sessions as the core uses them: every call is I/O, and passes in real time. */
@@ -37,6 +51,11 @@ export class Pool {
     return inRealTime(() => this.#driver.close());
   }
 
+  /** Makes sure that `holdLocks` can be relied on. */
+  enableLocks(): Promise<void> {
+    return inRealTime(() => this.#driver.enableLocks());
+  }
+
   /** Runs one statement on a session of its own. */
   async query<Values>(
     statement: Statement<Values>,
@@ -51,7 +70,7 @@ export class Pool {
   }
 
   async #runOnce<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
-    const session = await inRealTime(() => this.#driver.session());
+    const session = await this.#session();
     try {
       return await runOn(session, statement, values);
     } finally {
@@ -61,14 +80,36 @@ export class Pool {
 
   /** Opens a transaction on a connection of its own. End it, whatever happens. */
   async hold(): Promise<HeldTransaction> {
-    const session = await inRealTime(() => this.#driver.session());
+    return new HeldSession(await this.#begun());
+  }
+
+  /** Opens a session for locks. Release it, whatever happens. */
+  async holdLocks(): Promise<LockSession> {
+    const session = await this.#session();
+    if (session.transact !== undefined) return new LockingSession(session);
+    await this.#begin(session);
+    return new LockingSession(session);
+  }
+
+  /**
+   * Runs steps in a transaction as `transaction` does, under the lock of a key, which is taken by an
+   * earlier statement of the transaction; `undefined` if somebody else has the lock.
+   */
+  transactionUnder<T>(key: string, makeSteps: () => Steps<T>): Promise<T | undefined> {
+    return withoutConflicts(() => this.#transactUnderOnce(key, makeSteps));
+  }
+
+  async #transactUnderOnce<T>(key: string, makeSteps: () => Steps<T>): Promise<T | undefined> {
+    const transaction = await this.hold();
+    let result: T | undefined;
     try {
-      await inRealTime(() => session.begin());
-      return new HeldSession(session);
+      if (await transaction.tryLock(key)) result = await transaction.runSteps(makeSteps);
     } catch (error) {
-      await inRealTime(() => session.release());
+      await transaction.rollback();
       throw error;
     }
+    await transaction.commit();
+    return result;
   }
 
   /** Runs steps in a transaction that is committed when they return, and rolled back if they throw. */
@@ -77,15 +118,34 @@ export class Pool {
   }
 
   async #transactOnce<T>(makeSteps: () => Steps<T>): Promise<T> {
-    const session = await inRealTime(() => this.#driver.session());
+    const session = await this.#session();
     try {
-      if (session.transact !== undefined) {
-        const bound = stepsInThisContext(makeSteps);
-        return await inRealTime(() => session.transact!(bound));
-      }
-      return await transactByStep(session, makeSteps());
+      if (session.transact !== undefined) return await transactAtOnce(session, makeSteps);
+      await inRealTime(() => session.begin());
+      const result = await runSteps(session, makeSteps());
+      await inRealTime(() => session.commit());
+      return result;
     } finally {
       await inRealTime(() => session.release());
+    }
+  }
+
+  #session(): Promise<Session> {
+    return inRealTime(() => this.#driver.session());
+  }
+
+  async #begun(): Promise<Session> {
+    const session = await this.#session();
+    await this.#begin(session);
+    return session;
+  }
+
+  async #begin(session: Session): Promise<void> {
+    try {
+      await inRealTime(() => session.begin());
+    } catch (error) {
+      await inRealTime(() => session.release());
+      throw error;
     }
   }
 }
@@ -108,14 +168,17 @@ const MOST_TRIES = 10;
 /** In milliseconds. */
 const BETWEEN_CONFLICTS = { first: 10, cap: 200 };
 
-async function transactByStep<T>(session: Session, steps: Steps<T>): Promise<T> {
-  await inRealTime(() => session.begin());
+function transactAtOnce<T>(session: Session, makeSteps: () => Steps<T>): Promise<T> {
+  const bound = stepsInThisContext(makeSteps);
+  return inRealTime(() => session.transact!(bound));
+}
+
+async function runSteps<T>(session: Session, steps: Steps<T>): Promise<T> {
   let next = steps.next();
   while (!next.done) {
     const step = next.value;
     next = steps.next(await inRealTime(() => runStep(session, step)));
   }
-  await inRealTime(() => session.commit());
   return next.value;
 }
 
@@ -130,15 +193,16 @@ class HeldSession implements HeldTransaction {
     return this.#session.lost;
   }
 
-  async query<Values>(
-    statement: Statement<Values>,
-    values: Values,
-  ): Promise<readonly SqlRow[]> {
-    return (await this.run(statement, values)).rows;
+  async tryLock(key: string): Promise<boolean> {
+    return await inRealTime(() => this.#session.tryLock(key)) !== undefined;
   }
 
   run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
     return runOn(this.#session, statement, values);
+  }
+
+  runSteps<T>(makeSteps: () => Steps<T>): Promise<T> {
+    return runSteps(this.#session, makeSteps());
   }
 
   async commit(): Promise<void> {
@@ -150,6 +214,34 @@ class HeldSession implements HeldTransaction {
   }
 
   rollback(): Promise<void> {
+    return inRealTime(() => this.#session.release());
+  }
+}
+
+class LockingSession implements LockSession {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  get lost(): AbortSignal {
+    return this.#session.lost;
+  }
+
+  tryLock(key: string): Promise<LockHolder | undefined> {
+    return inRealTime(() => this.#session.tryLock(key));
+  }
+
+  /** Where transactions do not run at once, one is open all the time: the locks are its own. */
+  async transact<T>(makeSteps: () => Steps<T>): Promise<T> {
+    if (this.#session.transact !== undefined) return await transactAtOnce(this.#session, makeSteps);
+    const result = await runSteps(this.#session, makeSteps());
+    await inRealTime(() => this.#session.checkpoint!());
+    return result;
+  }
+
+  release(): Promise<void> {
     return inRealTime(() => this.#session.release());
   }
 }

@@ -1,10 +1,13 @@
 import { readFacts } from "./check/read_facts.ts";
+import { now } from "./clock.ts";
+import { clockOf } from "./clock_of.ts";
 import type { MessageId, NewRow, PublishStatement, TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
 import { encodePayload } from "./encode_payload.ts";
 import { PublishError, SchemaError } from "./errors.ts";
 import type { AnyInbox } from "./inbox.ts";
 import type { Pool } from "./pool.ts";
+import { checkPublish, type PublishOptions } from "./publish_options.ts";
 import type { AnyQueue } from "./queue.ts";
 import type { Runtime } from "./runtime.ts";
 import { asError } from "./thrown.ts";
@@ -23,7 +26,9 @@ export class Publisher {
   readonly #pool: Pool;
   readonly #runtime: Runtime;
   readonly #wake: (queue: AnyQueue) => void;
-  readonly #statements = new Map<AnyInbox, Promise<PublishStatement>>();
+  readonly #facts = new Map<AnyInbox, TableFacts>();
+  /** By inbox, and by the names of the other columns that are written. */
+  readonly #statements = new Map<AnyInbox, Map<string, PublishStatement>>();
 
   constructor(driver: Driver, pool: Pool, runtime: Runtime, wake: (queue: AnyQueue) => void) {
     this.#driver = driver;
@@ -34,25 +39,32 @@ export class Publisher {
 
   /** A table that has been checked already need not be looked at again. */
   know(inbox: AnyInbox, facts: TableFacts): void {
-    this.#statements.set(
-      inbox,
-      Promise.resolve(this.#driver.dialect.publish(inbox.description, facts)),
-    );
+    this.#facts.set(inbox, facts);
   }
 
-  async publish(queue: AnyQueue, message: unknown): Promise<Published> {
-    const { name } = queue;
+  async publish(
+    queue: AnyQueue,
+    message: unknown,
+    options: PublishOptions = {},
+  ): Promise<Published> {
+    const checked = checkPublish(queue, options);
     const payload = await encodePayload(queue, message);
-    const id = await this.#insert(queue, { id: generateId(queue), payload });
+    const id = await this.#insert(queue, {
+      id: generateId(queue),
+      payload,
+      group: queue.name,
+      now: now(),
+      ...checked,
+    });
     const published = { id, inserted: true };
-    this.#runtime.observe({ type: "published", queue: name, id: published.id, message });
+    this.#runtime.observe({ type: "published", queue: queue.name, id: published.id, message });
     this.#wake(queue);
     return published;
   }
 
   async #insert(queue: AnyQueue, row: NewRow): Promise<MessageId> {
     try {
-      const { insert, readId } = await this.#statementOf(queue.inbox);
+      const { insert, readId } = await this.#statementOf(queue.inbox, Object.keys(row.columns));
       const [returned] = await this.#pool.query(insert, row);
       return row.id ?? readId(returned!);
     } catch (cause) {
@@ -65,17 +77,32 @@ export class Publisher {
     }
   }
 
-  #statementOf(inbox: AnyInbox): Promise<PublishStatement> {
-    const known = this.#statements.get(inbox) ?? this.#buildStatement(inbox);
-    this.#statements.set(inbox, known);
-    known.catch(() => this.#statements.delete(inbox));
-    return known;
+  async #statementOf(inbox: AnyInbox, columns: readonly string[]): Promise<PublishStatement> {
+    const statements = this.#statements.get(inbox) ?? new Map<string, PublishStatement>();
+    this.#statements.set(inbox, statements);
+    const key = JSON.stringify(columns);
+    const known = statements.get(key);
+    if (known !== undefined) return known;
+    const facts = await this.#factsOf(inbox, columns);
+    const use = { clock: clockOf(inbox, this.#runtime), columns };
+    const statement = this.#driver.dialect.publish(inbox.description, facts, use);
+    statements.set(key, statement);
+    return statement;
   }
 
-  async #buildStatement(inbox: AnyInbox): Promise<PublishStatement> {
+  /** A column may have been added since the table was looked at. */
+  async #factsOf(inbox: AnyInbox, columns: readonly string[]): Promise<TableFacts> {
+    const known = this.#facts.get(inbox);
+    if (known !== undefined && columns.every((name) => known.columns.has(name))) return known;
+    const facts = await this.#readFacts(inbox);
+    this.know(inbox, facts);
+    return facts;
+  }
+
+  async #readFacts(inbox: AnyInbox): Promise<TableFacts> {
     const facts = await readFacts(this.#driver, this.#pool, inbox);
     if (facts.problems.length > 0) throw new SchemaError(facts.problems);
-    return this.#driver.dialect.publish(inbox.description, facts);
+    return facts;
   }
 }
 

@@ -30,7 +30,7 @@ export async function runDelivery(
   const record = startRecord(claim, subscription);
   runtime.observe({ type: "started", delivery: record });
   const decision = await inDelivery(`message ${claim.id} of queue "${queue}"`, async () => {
-    const delivery = new DeliveryInWork(queue, claim, states);
+    const delivery = new DeliveryInWork(subscription, claim, states);
     return await decide(delivery, claim, subscription, record);
   });
   record.outcome = decision.outcome;
@@ -67,14 +67,18 @@ async function decide(
     const handle = subscription.handle as Handler<unknown>;
     const returned: unknown = await handle(record.message, delivery);
     await delivery.untilSettled();
-    return afterReturn(returned, delivery);
+    return afterReturn(returned, delivery, subscription);
   } catch (thrown) {
     await delivery.untilSettled();
     return afterError(asError(thrown, `The handler of queue "${delivery.queue}"`), delivery);
   }
 }
 
-function afterReturn(returned: unknown, delivery: DeliveryInWork): Decision {
+function afterReturn(
+  returned: unknown,
+  delivery: DeliveryInWork,
+  subscription: AnySubscription,
+): Decision {
   const { settledAs } = delivery;
   if (settledAs !== undefined) {
     if (returned === undefined) return { outcome: settledAs, settlement: undefined };
@@ -88,10 +92,12 @@ function afterReturn(returned: unknown, delivery: DeliveryInWork): Decision {
     return { outcome: retry(), settlement: { kind: "interrupt" } };
   }
   if (returned === undefined) return { outcome: { kind: "ack" }, settlement: { kind: "remove" } };
-  if (isOutcome(returned)) return { outcome: returned, settlement: settlementOf(returned) };
+  if (isOutcome(returned)) {
+    return { outcome: returned, settlement: settlementOf(returned, subscription) };
+  }
   throw new TypeError(
     `The handler of queue "${delivery.queue}" returned ${typeof returned} for message ` +
-      `${delivery.id}; return ack(), retry(), drop() or nothing`,
+      `${delivery.id}; return ack(), retry(), retryAfter(…), drop(), deadLetter() or nothing`,
   );
 }
 
@@ -106,10 +112,16 @@ function afterError(error: Error, delivery: DeliveryInWork): Decision {
   return { outcome: retry(), settlement, error };
 }
 
-/** A drop is told, since nothing else is left of it. */
-function logDrop({ queue, id, outcome }: DeliveryRecord): void {
-  if (outcome?.kind !== "drop") return;
-  LOG.info("Message {id} of {queue} is dropped: {reason}", { queue, id, reason: outcome.reason });
+/** That a message was given up is told, with the reason, of which nothing else is left. */
+function logGivenUp({ queue, id, outcome }: DeliveryRecord): void {
+  if (outcome?.kind !== "drop" && outcome?.kind !== "deadLetter") return;
+  const what = outcome.kind === "drop" ? "dropped" : "dead-lettered";
+  LOG.info("Message {id} of {queue} is {what}: {reason}", {
+    queue,
+    id,
+    what,
+    reason: outcome.reason,
+  });
 }
 
 async function settle(claim: Claim, decision: Decision, record: DeliveryRecord): Promise<void> {
@@ -118,7 +130,7 @@ async function settle(claim: Claim, decision: Decision, record: DeliveryRecord):
   try {
     if (decision.settlement !== undefined) await claim.settle(decision.settlement);
     record.settled = true;
-    logDrop(record);
+    logGivenUp(record);
   } catch (thrown) {
     record.error = asError(thrown, "The settle");
     log(record, record.error, "was not settled");

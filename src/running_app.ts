@@ -3,6 +3,7 @@ import { AppStates } from "./app_states.ts";
 import { inRealTime, now, sleep } from "./clock.ts";
 import { ClosedError, DeclarationError, ShutdownError } from "./errors.ts";
 import { logOf } from "./log.ts";
+import type { PublishOptions } from "./publish_options.ts";
 import type { Published } from "./publisher.ts";
 import type { AnyQueue } from "./queue.ts";
 import { RunningBroker } from "./running_broker.ts";
@@ -64,7 +65,7 @@ export class RunningApp implements StartedApp {
   }
 
   /** Publishes through the one broker that serves the queue. */
-  publish(queue: AnyQueue, message: unknown): Promise<Published> {
+  publish(queue: AnyQueue, message: unknown, options?: PublishOptions): Promise<Published> {
     if (!this.#opened || this.#closed) {
       throw new ClosedError(
         `Cannot publish to queue "${queue.name}": the app "${this.#app.name}" has its databases ` +
@@ -72,7 +73,7 @@ export class RunningApp implements StartedApp {
       );
     }
     const serving = this.#brokers.filter((broker) => broker.serves(queue));
-    if (serving.length === 1) return serving[0]!.publish(queue, message);
+    if (serving.length === 1) return serving[0]!.publish(queue, message, options);
     throw new DeclarationError(
       `Cannot publish to queue "${queue.name}": ${serving.length} brokers of the app ` +
         `"${this.#app.name}" create or subscribe to "${queue.inbox.table}"; ` +

@@ -2,15 +2,18 @@ import type { Broker } from "./broker.ts";
 import { checkConnections } from "./check/check_connections.ts";
 import { checkTables, type TableUse } from "./check/check_tables.ts";
 import { createTables } from "./check/create_tables.ts";
+import { clockOf } from "./clock_of.ts";
 import type { States } from "./delivery_in_work.ts";
 import type { TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
 import { ClosedError, DeclarationError } from "./errors.ts";
 import type { AnyInbox } from "./inbox.ts";
 import type { ClaimForm } from "./claim/claim_form.ts";
+import { AdvisoryLockForm } from "./claim/advisory_lock.ts";
 import { LeaseForm } from "./claim/lease.ts";
 import { RowLockForm } from "./claim/row_lock.ts";
 import { Pool } from "./pool.ts";
+import type { PublishOptions } from "./publish_options.ts";
 import { type Published, Publisher } from "./publisher.ts";
 import type { AnyQueue } from "./queue.ts";
 import type { Runtime } from "./runtime.ts";
@@ -45,6 +48,7 @@ export class RunningBroker {
     const pool = new Pool(broker.driver);
     await pool.open();
     try {
+      if (broker.subscriptions.some(holdsByAdvisoryLock)) await pool.enableLocks();
       await createTables(broker.driver, pool, broker.tables);
       const facts = await checkTables(broker.driver, pool, usesOf(broker));
       const running = new RunningBroker(broker, pool, facts, states, runtime);
@@ -84,8 +88,8 @@ export class RunningBroker {
   }
 
   /** Publishes one message. */
-  publish(queue: AnyQueue, message: unknown): Promise<Published> {
-    return this.#publisher.publish(queue, message);
+  publish(queue: AnyQueue, message: unknown, options?: PublishOptions): Promise<Published> {
+    return this.#publisher.publish(queue, message, options);
   }
 
   /** Closes the database. No loop may be running. */
@@ -102,19 +106,31 @@ export class RunningBroker {
     const { queue, options } = subscription;
     const { description } = queue.inbox;
     const { driver: { name, dialect }, lease } = this.#declaration;
+    const use = { clock: clockOf(queue.inbox, runtime), group: groupOf(queue) };
     const common = { queue: queue.name, pool: this.#pool };
     switch (description.form) {
-      case "lease":
+      case "lease": {
+        const countsAttempts = description.attempt !== undefined;
         return new LeaseForm({
           ...common,
-          statements: dialect.lease(description, facts, runtime.clock),
+          statements: dialect.lease(description, facts, use),
           leaseSeconds: (options.lease ?? lease) / 1000,
-          countsAttempts: description.attempt !== undefined,
+          countsAttempts,
+          keepsDelays: countsAttempts || description.retryAfter !== undefined,
           runtime,
+        });
+      }
+      case "advisory lock":
+        return new AdvisoryLockForm({
+          ...common,
+          statements: dialect.advisoryLock(description, facts, use),
         });
       case "row lock":
         if (dialect.rowLock === undefined) break;
-        return new RowLockForm({ ...common, statements: dialect.rowLock(description, facts) });
+        return new RowLockForm({
+          ...common,
+          statements: dialect.rowLock(description, facts, use),
+        });
     }
     throw new DeclarationError(
       `Cannot hold rows of "${description.table}" by ${description.form}: ${name} does not; ` +
@@ -122,8 +138,12 @@ export class RunningBroker {
     );
   }
 
+  /** Where a table has groups, only those who take the queue's own rows. */
   #wake(queue: AnyQueue): void {
-    for (const loop of this.loops) if (this.#isSameTable(loop.table, queue)) loop.wake();
+    for (const loop of this.loops) {
+      const sameGroup = groupOf(queue) === groupOf(loop.queue);
+      if (sameGroup && this.#isSameTable(loop.queue.inbox.table, queue)) loop.wake();
+    }
   }
 
   #isSameTable(table: string, { inbox }: AnyQueue): boolean {
@@ -135,13 +155,22 @@ export class RunningBroker {
 /** The running side of each broker that is open. */
 export const runningBrokers: WeakMap<Declaration, RunningBroker> = new WeakMap();
 
+function holdsByAdvisoryLock({ queue }: AnySubscription): boolean {
+  return queue.inbox.form === "advisory lock";
+}
+
+/** The group whose rows the queue is, where its table has groups. */
+function groupOf({ name, inbox }: AnyQueue): string | undefined {
+  return inbox.description.group === undefined ? undefined : name;
+}
+
 function usesOf({ subscriptions, tables }: Declaration): readonly TableUse[] {
-  const subscribed = subscriptions.map(({ queue: { inbox, name } }): TableUse => ({
-    inbox,
-    subscription: name,
-  }));
-  const created = tables
-    .filter((inbox) => !subscribed.some((use) => use.inbox === inbox))
-    .map((inbox): TableUse => ({ inbox, subscription: undefined }));
-  return [...subscribed, ...created];
+  const uses = new Map<AnyInbox, TableUse>();
+  for (const { queue: { inbox, name } } of subscriptions) {
+    if (!uses.has(inbox)) uses.set(inbox, { inbox, subscription: name });
+  }
+  for (const inbox of tables) {
+    if (!uses.has(inbox)) uses.set(inbox, { inbox, subscription: undefined });
+  }
+  return [...uses.values()];
 }

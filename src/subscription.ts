@@ -1,4 +1,5 @@
 import type { Delivery } from "./delivery.ts";
+import type { TableDescription } from "./driver/dialect.ts";
 import type { Form } from "./driver/form.ts";
 import { type Duration, toMilliseconds } from "./duration.ts";
 import { DeclarationError } from "./errors.ts";
@@ -28,6 +29,11 @@ export interface SubscribeOptions<F extends Form = Form, Table extends string = 
     : `"${Table}" holds rows by ${F}, which has no lease: give it the role lockedUntil`;
   /** How often an idle subscription looks for messages that no wake told it of; default 1 s. */
   readonly pollInterval?: Duration;
+  /**
+   * Where `deadLetter()` moves a message: the name of another group of the same table, which needs
+   * the role `group`. A queue of that name reads them.
+   */
+  readonly deadLetter?: string;
 }
 
 /** A handler of a queue, declared by `queue.subscribe`. */
@@ -56,6 +62,8 @@ export interface CheckedOptions {
   readonly lease: number | undefined;
   /** The poll interval in milliseconds. */
   readonly pollInterval: number | undefined;
+  /** The group that messages are moved to when they are given up. */
+  readonly deadLetter: string | undefined;
 }
 
 /** Makes the subscription of a queue. */
@@ -78,8 +86,18 @@ export function declareSubscription<
   return { queue, options: checkOptions(queue, options), handle: handler };
 }
 
+/** What the checks need to know of a queue. */
+interface QueueToCheck {
+  readonly name: string;
+  readonly inbox: {
+    readonly table: string;
+    readonly form: Form;
+    readonly description: TableDescription;
+  };
+}
+
 function checkOptions(
-  queue: { readonly name: string; readonly inbox: { readonly table: string; readonly form: Form } },
+  queue: QueueToCheck,
   options: SubscribeOptions<Form, string>,
 ): CheckedOptions {
   const place = `queue "${queue.name}"`;
@@ -96,17 +114,46 @@ function checkOptions(
     );
   }
   return {
-    workers: checkWorkers(options.workers ?? 1, place),
+    workers: checkWorkers(options.workers ?? 1, queue),
     lease: checkLease(options.lease as Duration | undefined, place),
     pollInterval: checkPollInterval(options.pollInterval, place),
+    deadLetter: checkDeadLetter(options.deadLetter, queue),
   };
 }
 
-function checkWorkers(workers: number, place: string): number {
-  if (Number.isSafeInteger(workers) && workers >= 1) return workers;
-  throw new RangeError(
-    `Cannot give ${place} ${String(workers)} workers: give a whole number of at least 1`,
-  );
+function checkWorkers(workers: number, { name, inbox }: QueueToCheck): number {
+  if (!Number.isSafeInteger(workers) || workers < 1) {
+    throw new RangeError(
+      `Cannot give queue "${name}" ${String(workers)} workers: give a whole number of at least 1`,
+    );
+  }
+  if (inbox.description.fifo && workers > 1) {
+    throw new RangeError(
+      `Cannot give queue "${name}" ${workers} workers: it is fifo, and one of its messages is in ` +
+        `work at a time; give it 1, and each group a subscription of its own`,
+    );
+  }
+  return workers;
+}
+
+function checkDeadLetter(
+  group: string | undefined,
+  { name, inbox }: QueueToCheck,
+): string | undefined {
+  if (group === undefined) return undefined;
+  const cannot = `Cannot dead-letter messages of queue "${name}" to ${JSON.stringify(group)}`;
+  if (typeof group !== "string" || group === "") {
+    throw new TypeError(`${cannot}: give the name of a group`);
+  }
+  if (inbox.description.group === undefined) {
+    throw new DeclarationError(
+      `${cannot}: "${inbox.table}" has no groups; give it the role group`,
+    );
+  }
+  if (group === name) {
+    throw new DeclarationError(`${cannot}: they would be delivered again; give another group`);
+  }
+  return group;
 }
 
 /** The lease in milliseconds, whole seconds; `undefined` if none is given. */
@@ -132,5 +179,5 @@ export function checkPollInterval(
   );
 }
 
-const OPTIONS: readonly string[] = ["workers", "lease", "pollInterval"];
+const OPTIONS: readonly string[] = ["workers", "lease", "pollInterval", "deadLetter"];
 const LONGEST_LEASE = 365 * 86_400_000;

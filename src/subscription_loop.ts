@@ -3,6 +3,7 @@ import type { Claim, ClaimForm } from "./claim/claim_form.ts";
 import { random } from "./clock.ts";
 import type { States } from "./delivery_in_work.ts";
 import { logOf } from "./log.ts";
+import type { AnyQueue } from "./queue.ts";
 import { runDelivery } from "./run_delivery.ts";
 import type { DeliveryRecord, Runtime } from "./runtime.ts";
 import type { AnySubscription } from "./subscription.ts";
@@ -48,9 +49,9 @@ export class SubscriptionLoop {
     this.#options = options;
   }
 
-  /** The table whose rows it claims. */
-  get table(): string {
-    return this.#options.subscription.queue.inbox.table;
+  /** The queue whose messages it handles. */
+  get queue(): AnyQueue {
+    return this.#options.subscription.queue as AnyQueue;
   }
 
   /** How many handlers are at work. */
@@ -60,7 +61,7 @@ export class SubscriptionLoop {
 
   /** How deliveries have ended since intake stopped. */
   get report(): QueueReport {
-    return { queue: this.#queue, ...this.#report };
+    return { queue: this.#name, ...this.#report };
   }
 
   /** Begins to claim. `onCrash` is called if the loop ends by an error of its own. */
@@ -102,7 +103,7 @@ export class SubscriptionLoop {
     return this.#options.form.close();
   }
 
-  get #queue(): string {
+  get #name(): string {
     return this.#options.subscription.queue.name;
   }
 
@@ -135,7 +136,7 @@ export class SubscriptionLoop {
       if (claims.length > 0) {
         runtime.observe({
           type: "claimed",
-          queue: this.#queue,
+          queue: this.#name,
           ids: claims.map(({ id }) => id),
         });
       }
@@ -158,17 +159,18 @@ export class SubscriptionLoop {
     this.#inWork.delete(claim);
     if (this.#stopping && settled && !claim.signal.aborted) this.#report.finished++;
     this.#workerFree.call();
-    if (outcome?.kind === "retry" && error === undefined) this.#wake.call();
+    const isBack = outcome?.kind === "retry" && error === undefined;
+    if (isBack || this.#options.form.keepsOthersBack) this.#wake.call();
   }
 
   async #release(claim: Claim): Promise<void> {
     try {
       await claim.release();
       this.#report.released++;
-      this.#options.runtime.observe({ type: "released", queue: this.#queue, id: claim.id });
+      this.#options.runtime.observe({ type: "released", queue: this.#name, id: claim.id });
     } catch (error) {
       LOG.warn("Message {id} of {queue} was not released and comes back later: {error}", {
-        queue: this.#queue,
+        queue: this.#name,
         id: claim.id,
         error,
       });
@@ -180,7 +182,7 @@ export class SubscriptionLoop {
       if (claim.held) await claim.settle({ kind: "interrupt" });
     } catch (error) {
       LOG.warn("Message {id} of {queue} was not freed and comes back later: {error}", {
-        queue: this.#queue,
+        queue: this.#name,
         id: claim.id,
         error,
       });
@@ -193,14 +195,14 @@ export class SubscriptionLoop {
   }
 
   #answered(): void {
-    if (this.#failures > 0) LOG.info("Queue {queue} claims again", { queue: this.#queue });
+    if (this.#failures > 0) LOG.info("Queue {queue} claims again", { queue: this.#name });
     this.#failures = 0;
   }
 
   #unanswered(error: unknown): void {
     if (this.#failures++ > 0) return;
     LOG.error("Queue {queue} cannot claim, and tries again until it can: {error}", {
-      queue: this.#queue,
+      queue: this.#name,
       error,
     });
   }

@@ -30,11 +30,16 @@ Deno.test("a subscription holds its queue, its handler and its options in millis
   const subscription = queue.subscribe(options, handler);
   assert.equal(subscription.queue, queue);
   assert.equal(subscription.handle, handler);
-  assert.deepEqual(subscription.options, { workers: 3, lease: 60_000, pollInterval: 2_000 });
+  assert.deepEqual(subscription.options, {
+    workers: 3,
+    lease: 60_000,
+    pollInterval: 2_000,
+    deadLetter: undefined,
+  });
 });
 
 Deno.test("options that are not given are left to the broker", () => {
-  const none = { workers: 1, lease: undefined, pollInterval: undefined };
+  const none = { workers: 1, lease: undefined, pollInterval: undefined, deadLetter: undefined };
   assert.deepEqual(queue.subscribe(handler).options, none);
   assert.deepEqual(queue.subscribe({}, handler).options, none);
   assert.deepEqual(queue.subscribe(none, handler).options, none);
@@ -44,7 +49,7 @@ Deno.test("an unknown option is refused, with the options there are", () => {
   refuses(
     { concurrency: 5 },
     DeclarationError,
-    /concurrency is not an option; options are workers, lease, pollInterval$/,
+    /concurrency is not an option; options are workers, lease, pollInterval, deadLetter$/,
   );
   refuses({ Workers: 5, batch: 1 }, DeclarationError, /Workers, batch is not an option/);
 });
@@ -113,4 +118,20 @@ Deno.test("options that are no object are refused in words", () => {
       return true;
     }, String(options));
   }
+});
+
+Deno.test("messages are dead-lettered to another group of a table that has groups", () => {
+  const grouped = inbox("jobs", {
+    id: "id",
+    group: "queue",
+    fifo: true,
+    lockedUntil: "locked_until",
+    payload: text("payload"),
+  }).queue("mails");
+  const { options } = grouped.subscribe({ deadLetter: "dead" }, () => {});
+  assert.equal(options.deadLetter, "dead");
+  assert.throws(() => grouped.subscribe({ deadLetter: "mails" }, () => {}), DeclarationError);
+  assert.throws(() => grouped.subscribe({ deadLetter: "" }, () => {}), TypeError);
+  assert.throws(() => queue.subscribe({ deadLetter: "dead" }, () => {}), /has no groups/);
+  assert.throws(() => grouped.subscribe({ workers: 2 }, () => {}), /it is fifo/);
 });

@@ -9,6 +9,7 @@ import {
   Broker,
   bytes,
   type CheckedInbox,
+  type CheckedInboxOptions,
   type CheckedRoles,
   type CheckedSubscription,
   codec,
@@ -49,6 +50,12 @@ const uncounted = inbox("uncounted", {
 });
 const plain = inbox("plain", { id: "id", payload: json<Report>("payload") });
 
+const keyed = inbox(
+  "keyed",
+  { id: "id", attempt: "attempt", payload: json<Report>("payload") },
+  { advisoryLock: "reports-{id}" },
+);
+
 const zodSchema = z.object({
   at: z.string().transform((text) => new Date(text)),
   copies: z.number().default(1),
@@ -77,6 +84,7 @@ export function compiles(): void {
   holds<Equals<typeof leased, Inbox<Report, Report, "lease", number, "leased">>>();
   holds<Equals<typeof uncounted, Inbox<Report, Report, "lease", undefined, "uncounted">>>();
   holds<Equals<typeof plain, Inbox<Report, Report, "row lock", undefined, "plain">>>();
+  holds<Equals<typeof keyed, Inbox<Report, Report, "advisory lock", number, "keyed">>>();
   holds<
     Equals<
       typeof zodded,
@@ -196,6 +204,12 @@ export async function publishes(app: App): Promise<void> {
   await broker.publish(leased.queue(), { id: 1, pages: 2 });
   await app.publish(zodded.queue(), { at: "2026-01-31" });
   await app.publish(valibotted.queue(), { at: "2026-01-31", copies: 2 });
+  await app.publish(leased.queue(), { id: 1, pages: 2 }, { delay: { minutes: 5 }, priority: 3 });
+  await broker.publish(leased.queue(), { id: 1, pages: 2 }, { at: new Date(0), columns: { a: 1 } });
+  // @ts-expect-error delay and at exclude each other
+  await app.publish(leased.queue(), { id: 1, pages: 2 }, { delay: 1, at: new Date(0) });
+  // @ts-expect-error key is not an option
+  await app.publish(leased.queue(), { id: 1, pages: 2 }, { key: "a" });
   // @ts-expect-error the input is published, not the output
   await app.publish(zodded.queue(), { at: new Date(), copies: 1 });
   // @ts-expect-error the input is published, not the output
@@ -251,11 +265,11 @@ export function refusals(): void {
   // A role that does not exist.
   const roles = { id: "id", payload: json<Report>("payload"), locked_until: "locked_until" };
   const roleRefusal: CheckedRoles<typeof roles, "jobs"> =
-    'locked_until is not a role: describe "jobs" with id, payload, attempt, lockedUntil';
+    'locked_until is not a role: describe "jobs" with id, payload, group, fifo, priority, retryAfter, attempt, processedAt, lockedUntil';
   holds<
     Equals<
       CheckedRoles<typeof roles, "jobs">,
-      'locked_until is not a role: describe "jobs" with id, payload, attempt, lockedUntil'
+      'locked_until is not a role: describe "jobs" with id, payload, group, fifo, priority, retryAfter, attempt, processedAt, lockedUntil'
     >
   >();
   // @ts-expect-error locked_until is not a role
@@ -272,6 +286,34 @@ export function refusals(): void {
   inbox("jobs", { id: { column: "id" }, payload: json<Report>("payload") });
   // @ts-expect-error the roles are missing
   inbox("jobs");
+
+  // Two forms at once, FIFO beside an advisory lock, FIFO without groups.
+  const leasedRoles = { id: "id", lockedUntil: "until", payload: json<Report>("payload") } as const;
+  const key = { advisoryLock: "reports-{id}" } as const;
+  const twoForms: CheckedRoles<typeof leasedRoles, "jobs", typeof key> =
+    '"jobs" cannot have two forms: take away the role lockedUntil (lease form) or the option advisoryLock';
+  // @ts-expect-error two forms at once
+  inbox("jobs", leasedRoles, key);
+  const fifoRoles = { id: "id", group: "g", fifo: true, payload: json<Report>("payload") } as const;
+  const fifoBesideLock: CheckedRoles<typeof fifoRoles, "jobs", typeof key> =
+    '"jobs" cannot be fifo in the advisory lock form: take away fifo, and give all rows of a group one key, or give it the role lockedUntil in place of the option advisoryLock';
+  // @ts-expect-error FIFO beside an advisory lock
+  inbox("jobs", fifoRoles, key);
+  const groupless = { id: "id", fifo: true, payload: json<Report>("payload") } as const;
+  const fifoWithoutGroups: CheckedRoles<typeof groupless, "jobs"> =
+    '"jobs" cannot be fifo without groups: give it the role group';
+  // @ts-expect-error FIFO without groups
+  inbox("jobs", groupless);
+  const noSuchOption = { lock: "reports" } as const;
+  const unknownOption: CheckedInboxOptions<typeof noSuchOption, "jobs"> =
+    'lock is not an option of "jobs": options are advisoryLock, clock';
+  // @ts-expect-error lock is not an option
+  inbox("jobs", { id: "id", payload: json<Report>("payload") }, { lock: "reports" });
+  // @ts-expect-error a clock is the database's or the host's
+  inbox("jobs", { id: "id", payload: json<Report>("payload") }, { clock: "server" });
+  inbox("jobs", fifoRoles);
+  broker.createTables(keyed).include(keyed.queue().subscribe(() => {}));
+  void [twoForms, fifoBesideLock, fifoWithoutGroups, unknownOption];
 
   // The lease of a table that has none.
   const leaseRefusal: SubscribeOptions<"row lock", "plain">["lease"] =

@@ -2,6 +2,7 @@ import type { App } from "../src/app.ts";
 import type { SqlRow, SqlValue } from "../src/driver/driver.ts";
 import type { Duration } from "../src/duration.ts";
 import { ClosedError, DeclarationError, HoldfastError } from "../src/errors.ts";
+import type { PublishOptions } from "../src/publish_options.ts";
 import type { Published } from "../src/publisher.ts";
 import type { AnyQueue, Queue } from "../src/queue.ts";
 import { refuseUnknownOptions } from "../src/refuse_unknown_options.ts";
@@ -146,10 +147,14 @@ export class TestApp implements AsyncDisposable {
    *
    * @throws whatever `App.publish` throws
    */
-  async publish<In>(queue: Queue<In, unknown>, message: NoInfer<In>): Promise<Published> {
+  async publish<In>(
+    queue: Queue<In, unknown>,
+    message: NoInfer<In>,
+    options?: PublishOptions,
+  ): Promise<Published> {
     const running = this.#started("publish");
     return await this.#passTimeUntil(
-      this.time.run(async () => await running.publish(queue as AnyQueue, message)),
+      this.time.run(async () => await running.publish(queue as AnyQueue, message, options)),
     );
   }
 

@@ -1,7 +1,8 @@
 import type { TableFacts } from "../driver/dialect.ts";
 import type { Driver } from "../driver/driver.ts";
-import { SchemaError, type SchemaProblem } from "../errors.ts";
+import { describeProblem, SchemaError, type SchemaProblem } from "../errors.ts";
 import type { AnyInbox } from "../inbox.ts";
+import { logOf } from "../log.ts";
 import type { Pool } from "../pool.ts";
 import { readFacts } from "./read_facts.ts";
 
@@ -27,7 +28,14 @@ export async function checkTables(
     const found = await readFacts(driver, pool, inbox);
     checked.set(inbox, found);
     problems.push(...found.problems.map((problem) => ({ ...problem, subscription })));
+    for (const warning of found.warnings) warn({ ...warning, subscription });
   }
   if (problems.length > 0) throw new SchemaError(problems);
   return checked;
 }
+
+function warn(warning: SchemaProblem): void {
+  LOG.warn("A table should be looked at: {warning}", { warning: describeProblem(warning) });
+}
+
+const LOG = logOf("check");

@@ -3,14 +3,16 @@ import type { SqlValue } from "../driver/driver.ts";
 
 /** What a settle does to the row. */
 export type Settlement =
-  /** Deletes it. */
+  /** Deletes it, or marks it as done. */
   | { readonly kind: "remove" }
   /** Makes it claimable now, its attempt spent. */
   | { readonly kind: "free" }
   /** Makes it claimable now, because the app stops: its attempt is spent where a crash spends one. */
   | { readonly kind: "interrupt" }
-  /** Makes it claimable after `delay` milliseconds, its attempt spent. */
-  | { readonly kind: "delay"; readonly delay: number };
+  /** Makes it claimable after `delay` milliseconds, its attempt spent; at once where it cannot. */
+  | { readonly kind: "delay"; readonly delay: number }
+  /** Moves it to another group, where it is due at once, its attempt spent. */
+  | { readonly kind: "bury"; readonly group: string };
 
 /** One claimed row, held until it is settled, released or lost. */
 export interface Claim {
@@ -40,6 +42,8 @@ export interface Claim {
 
 /** How rows are claimed and held: written once for each form, for all databases. */
 export interface ClaimForm {
+  /** Whether a claim may keep other rows from being claimed, which are free when it ends. */
+  readonly keepsOthersBack: boolean;
   /** Claims up to `limit` rows, in claim order. */
   claim(limit: number): Promise<readonly Claim[]>;
   /** Stops what keeps claims alive. Rows still held come back as the form says. */

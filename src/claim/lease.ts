@@ -3,6 +3,7 @@ import type {
   ClaimAtOnce,
   FindThenTake,
   LeaseStatements,
+  LeaseTimes,
   LeaseToken,
   MessageId,
 } from "../driver/dialect.ts";
@@ -12,8 +13,10 @@ import type { Pool } from "../pool.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ClaimForm } from "./claim_form.ts";
 import { DatabaseClock } from "./database_clock.ts";
+import { DelayWarning } from "./delay_warning.ts";
 import { LeaseClaim, type LeaseEnding, type LeaseWriter } from "./lease_claim.ts";
 import { LeaseKeeper } from "./lease_keeper.ts";
+import { search } from "./search.ts";
 import { SettleBatch } from "./settle_batch.ts";
 
 /** What the lease form works with. */
@@ -23,6 +26,8 @@ export interface LeaseFormOptions {
   readonly statements: LeaseStatements;
   readonly leaseSeconds: number;
   readonly countsAttempts: boolean;
+  /** Whether a delay can be told from a lease. */
+  readonly keepsDelays: boolean;
   readonly runtime: Runtime;
 }
 
@@ -32,13 +37,16 @@ export interface LeaseFormOptions {
  * token that the claim wrote.
  */
 export class LeaseForm implements ClaimForm, LeaseWriter {
+  readonly keepsOthersBack = false;
   readonly #options: LeaseFormOptions;
+  readonly #delayWarning: DelayWarning;
   readonly #clock = new DatabaseClock();
   readonly #keeper: LeaseKeeper;
   readonly #settles: SettleBatch;
 
   constructor(options: LeaseFormOptions) {
     this.#options = options;
+    this.#delayWarning = new DelayWarning(options.queue);
     this.#keeper = new LeaseKeeper({ ...options, clock: this.#clock });
     this.#settles = new SettleBatch(options.pool, options.statements);
   }
@@ -57,11 +65,8 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
   }
 
   async claim(limit: number): Promise<readonly LeaseClaim[]> {
-    const { statements: { claim, read } } = this.#options;
-    const rows = claim.kind === "at once"
-      ? await this.#claimAtOnce(claim, limit)
-      : await this.#findThenTake(claim, limit);
-    const claims = rows.map(read).map((row) => {
+    const rows = await this.#claimRows(limit);
+    const claims = rows.map(this.#options.statements.read).map((row) => {
       this.#clock.observe(row.now);
       return new LeaseClaim(row, this);
     });
@@ -78,7 +83,10 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
       case "free":
       case "interrupt":
         return this.#settles.write(statements.free, values);
+      case "bury":
+        return this.#settles.write(statements.bury!, { ...values, group: ending.group });
       case "delay":
+        if (!this.#options.keepsDelays) this.#delayWarning.tell();
         return this.#settles.write(statements.delay, { ...values, delay: ending.delay });
       case "release":
         return this.#settles.write(statements.release, values);
@@ -99,29 +107,26 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
     return Promise.resolve();
   }
 
-  #claimAtOnce({ claim }: ClaimAtOnce, limit: number): Promise<readonly SqlRow[]> {
-    const { pool, leaseSeconds } = this.#options;
-    return pool.query(claim, { now: now(), leaseSeconds, limit });
+  /** Under the guard of a FIFO queue, which is taken first, so that no two claims find one head. */
+  async #claimRows(limit: number): Promise<readonly SqlRow[]> {
+    const { pool, statements: { claim, guardKey } } = this.#options;
+    if (guardKey !== undefined) {
+      return await pool.transactionUnder(guardKey, () => this.#claim(claim, limit)) ?? [];
+    }
+    return claim.kind === "at once"
+      ? await pool.query(claim.claim, this.#claimValues(limit))
+      : await pool.transaction(() => this.#claim(claim, limit));
   }
 
-  #findThenTake(plan: FindThenTake, limit: number): Promise<readonly SqlRow[]> {
-    return this.#options.pool.transaction(() => this.#findAndTake(plan, limit));
-  }
-
-  *#findAndTake(plan: FindThenTake, limit: number): Steps<readonly SqlRow[]> {
-    const ids = yield* this.#find(plan, limit);
+  *#claim(plan: ClaimAtOnce | FindThenTake, limit: number): Steps<readonly SqlRow[]> {
+    if (plan.kind === "at once") return yield* query(plan.claim, this.#claimValues(limit));
+    const found = yield* search(plan.find, limit);
+    const ids = found.map((row) => this.#options.statements.readId(row));
     return ids.length === 0 ? [] : yield* this.#take(plan, ids);
   }
 
-  /** Asks the parts of the search in turn, until there are enough. */
-  *#find({ find }: FindThenTake, limit: number): Steps<readonly MessageId[]> {
-    const ids: MessageId[] = [];
-    for (const part of find) {
-      const rows = yield* query(part, { now: now(), limit: limit - ids.length });
-      ids.push(...rows.map((row) => this.#options.statements.readId(row)));
-      if (ids.length === limit) break;
-    }
-    return ids;
+  #claimValues(limit: number): LeaseTimes & { readonly limit: number } {
+    return { now: now(), leaseSeconds: this.#options.leaseSeconds, limit };
   }
 
   /** The rows in the order in which they were found, in which the database need not return them. */

@@ -147,8 +147,8 @@ export class LeaseClaim implements Claim {
       }
       try {
         if (await this.#writer.write(this.token, settlement)) return this.#settled();
-        // The write whose reply was lost may have done it: only the holder deletes a row it holds.
-        if (inDoubt && settlement.kind === "remove" && await this.#writer.isGone(this.id)) {
+        // The write whose reply was lost may have done it: only the holder ends a row that it holds.
+        if (inDoubt && endsRow(settlement) && await this.#writer.isGone(this.id)) {
           return this.#settled();
         }
         return this.#fail(this.#lost("its row is gone or another claim holds it"));
@@ -199,6 +199,10 @@ export class LeaseClaim implements Claim {
       { cause },
     );
   }
+}
+
+function endsRow({ kind }: Settlement): boolean {
+  return kind === "remove" || kind === "bury";
 }
 
 function mayPass(error: unknown): boolean {

@@ -1,7 +1,11 @@
 import type { RowLockStatements } from "../driver/dialect.ts";
-import type { Pool } from "../pool.ts";
+import type { SqlRow } from "../driver/driver.ts";
+import type { HeldTransaction, Pool } from "../pool.ts";
 import type { ClaimForm } from "./claim_form.ts";
+import { claimOneByOne } from "./claim_one_by_one.ts";
+import { DelayWarning } from "./delay_warning.ts";
 import { RowLockClaim } from "./row_lock_claim.ts";
+import { search } from "./search.ts";
 
 /** What the row lock form works with. */
 export interface RowLockFormOptions {
@@ -15,26 +19,17 @@ export interface RowLockFormOptions {
  * connection of its own: when the process or the connection dies, the database gives the row back.
  */
 export class RowLockForm implements ClaimForm {
+  readonly keepsOthersBack = false;
   readonly #options: RowLockFormOptions;
+  readonly #delayWarning: DelayWarning;
 
   constructor(options: RowLockFormOptions) {
     this.#options = options;
+    this.#delayWarning = new DelayWarning(options.queue);
   }
 
-  async claim(limit: number): Promise<readonly RowLockClaim[]> {
-    const claims: RowLockClaim[] = [];
-    try {
-      while (claims.length < limit) {
-        const claim = await this.#claimOne();
-        if (claim === undefined) break;
-        claims.push(claim);
-      }
-      return claims;
-    } catch (error) {
-      // What was claimed before is worked on; the error comes again if it is there to stay.
-      if (claims.length > 0) return claims;
-      throw error;
-    }
+  claim(limit: number): Promise<readonly RowLockClaim[]> {
+    return claimOneByOne(limit, () => this.#claimOne());
   }
 
   /** Claims end with their transactions: nothing keeps them alive. */
@@ -43,17 +38,26 @@ export class RowLockForm implements ClaimForm {
   }
 
   async #claimOne(): Promise<RowLockClaim | undefined> {
-    const { pool, statements, queue } = this.#options;
+    const { queue, pool, statements } = this.#options;
     const transaction = await pool.hold();
     try {
-      const [row] = await transaction.query(statements.claim, { limit: 1 });
+      const row = await this.#lockRow(transaction);
       if (row !== undefined) {
-        return new RowLockClaim(queue, statements.read(row), transaction, statements);
+        const options = { queue, statements, delayWarning: this.#delayWarning };
+        return new RowLockClaim(options, statements.read(row), transaction);
       }
     } catch (error) {
       await transaction.rollback();
       throw error;
     }
     await transaction.rollback();
+  }
+
+  /** The guard is taken by a statement of its own, so that the search sees what others did under it. */
+  async #lockRow(transaction: HeldTransaction): Promise<SqlRow | undefined> {
+    const { guardKey, find } = this.#options.statements;
+    if (guardKey !== undefined && !await transaction.tryLock(guardKey)) return undefined;
+    const [row] = await transaction.runSteps(() => search(find, 1));
+    return row;
   }
 }

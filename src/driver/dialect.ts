@@ -1,5 +1,5 @@
 import type { SchemaProblem } from "../errors.ts";
-import type { SqlRow, SqlValue } from "./driver.ts";
+import type { LockHolder, SqlRow, SqlValue } from "./driver.ts";
 import type { Form } from "./form.ts";
 import type { Statement } from "./statement.ts";
 
@@ -26,6 +26,29 @@ export interface TableDescription {
   readonly attempt?: string;
   /** The column of the lease's expiry, if there is one. */
   readonly lockedUntil?: string;
+  /** The column that tells the queues of one table apart, if there is one. */
+  readonly group?: string;
+  /** Whether one row of a group is in work at a time, in order of priority and id. */
+  readonly fifo?: boolean;
+  /** The column whose smaller values are claimed first, if there is one. */
+  readonly priority?: string;
+  /** The column of the time before which a row is not claimed, if there is one. */
+  readonly retryAfter?: string;
+  /** The column that marks a row as done, where it is not deleted. */
+  readonly processedAt?: string;
+  /** What the key of a row's advisory lock is made of, in the advisory lock form. */
+  readonly lockKey?: readonly LockKeyPart[];
+}
+
+/** A part of a key: text as it stands, or the text of a column's value, empty where that is NULL. */
+export type LockKeyPart = string | { readonly column: string };
+
+/** The queue that statements are for. */
+export interface QueueUse {
+  /** Whose clock decides what is due. */
+  readonly clock: Clock;
+  /** The queue's group, where the table has the role `group`. */
+  readonly group?: string;
 }
 
 /** What the database says about a described table, read by the statements of `inspect`. */
@@ -36,6 +59,36 @@ export interface TableFacts {
   readonly columns: ReadonlyMap<string, string>;
   /** What is wrong with the table for the use described. */
   readonly problems: readonly SchemaProblem[];
+  /** What works, but not for long, or not fast. */
+  readonly warnings: readonly SchemaProblem[];
+}
+
+/**
+ * A search for rows that may be claimed. Each part is one range of an index, so that rows that may
+ * not be claimed cost nothing. Parts are asked in turn until enough rows have come back, and each
+ * returns them in claim order.
+ */
+export interface SearchPlan<Part> {
+  /** Asked first, and once. */
+  readonly first: readonly Part[];
+  /** Asked for each priority from the smallest, or once where there are no priorities. */
+  readonly each: readonly Part[];
+  /**
+   * Finds the smallest priority, not below `atLeast`, that a part of `each` may find rows of, as a
+   * row with the column `priority`; no row, or NULL, if there is none. Absent where the table has no
+   * priorities, or the parts see to them by themselves.
+   */
+  readonly nextPriority?: Statement<{ readonly atLeast: bigint }>;
+}
+
+/** What a part of a search is asked with. */
+export interface SearchValues {
+  /** The present, where the given clock rules; in milliseconds since 1970. */
+  readonly now: number;
+  /** How many rows are wanted at the most. */
+  readonly limit: number;
+  /** The priority whose rows are wanted; 0 where there are no priorities. */
+  readonly priority: bigint;
 }
 
 /** A row as claimed. */
@@ -98,28 +151,35 @@ export interface ClaimAtOnce {
 export interface FindThenTake {
   /** Tells it from the other way. */
   readonly kind: "find, then take";
-  /** The parts of the search, asked in turn until enough ids have come back, each in order. */
-  readonly find: readonly Statement<{ readonly now: number; readonly limit: number }>[];
+  /** Finds the ids. */
+  readonly find: SearchPlan<Statement<SearchValues>>;
   /** Takes the rows with these ids: writes the expiry, counts the attempt. */
   readonly take: Statement<LeaseTimes & { readonly ids: readonly MessageId[] }>;
   /** Reads the rows that were taken, where `take` cannot return them. */
   readonly fetch?: Statement<{ readonly ids: readonly MessageId[] }>;
 }
 
-/** The statements of the lease form for one table. */
+/** The statements of the lease form for one queue. */
 export interface LeaseStatements {
   /** How rows are claimed. */
   readonly claim: ClaimAtOnce | FindThenTake;
+  /**
+   * The key of the lock without which a FIFO queue must not be claimed; absent for other queues, and
+   * where the database lets nobody else write in the meantime.
+   */
+  readonly guardKey?: string;
   /** Moves the expiry to `until`, in milliseconds since 1970, and nothing else. */
   readonly renew: GuardedWrite<{ readonly until: number }>;
-  /** Deletes the row. */
-  readonly remove: GuardedWrite;
+  /** Deletes the row, or marks it as done. */
+  readonly remove: GuardedWrite<{ readonly now: number }>;
   /** Makes the row claimable, its attempt spent. */
   readonly free: GuardedWrite<{ readonly now: number }>;
   /** Makes the row claimable after a delay in milliseconds, its attempt spent. */
   readonly delay: GuardedWrite<{ readonly now: number; readonly delay: number }>;
   /** Makes the row claimable, its attempt given back. */
   readonly release: GuardedWrite<{ readonly now: number }>;
+  /** Moves the row to another group, due at once, its attempts kept; absent without groups. */
+  readonly bury?: GuardedWrite<{ readonly now: number; readonly group: string }>;
   /** Looks whether the row is there, whoever holds it. */
   readonly look: Statement<{ readonly id: MessageId }>;
   /** Reads a row that a claim returned. */
@@ -128,16 +188,30 @@ export interface LeaseStatements {
   readId(row: SqlRow): MessageId;
 }
 
-/** The statements of the row lock form for one table. All run in one transaction. */
+/** The statements of the row lock form for one queue. All run in one transaction. */
 export interface RowLockStatements {
-  /** Locks up to `limit` rows that nobody has locked, and returns them in claim order. */
-  readonly claim: Statement<{ readonly limit: number }>;
-  /** Deletes the row. */
-  readonly remove: Statement<{ readonly id: MessageId }>;
+  /** Locks rows that nobody has locked, and returns them. */
+  readonly find: SearchPlan<Statement<SearchValues>>;
+  /** As in the lease form; the lock is held until the transaction has ended. */
+  readonly guardKey?: string;
+  /** Deletes the row, or marks it as done. */
+  readonly remove: Statement<RowAt>;
   /** Counts an attempt, where the table counts them. */
-  readonly spend?: Statement<{ readonly id: MessageId }>;
-  /** Reads a row that `claim` returned. */
+  readonly spend?: Statement<RowAt>;
+  /** Counts an attempt, and makes the row due after a delay; absent without the role `retryAfter`. */
+  readonly delay?: Statement<RowAt & { readonly delay: number }>;
+  /** Moves the row to another group, due at once, an attempt counted; absent without groups. */
+  readonly bury?: Statement<RowAt & { readonly group: string }>;
+  /** Reads a row that `find` returned. */
   read(row: SqlRow): LockedRow;
+}
+
+/** A row, and what the given clock says where it rules; in milliseconds since 1970. */
+export interface RowAt {
+  /** The row's id. */
+  readonly id: MessageId;
+  /** The present. */
+  readonly now: number;
 }
 
 /** A row as it was locked. */
@@ -150,12 +224,84 @@ export interface LockedRow {
   readonly payload: SqlValue;
 }
 
+/** The statements of the advisory lock form for one queue. */
+export interface AdvisoryLockStatements {
+  /** Finds rows that may be claimed, page by page, whether their keys are locked or not. */
+  readonly candidates: SearchPlan<CandidatePart>;
+  /**
+   * Counts the attempt of a row that is still claimable and still has this key, and reads the row,
+   * while the lock of the key is held: statements to be run in order in one transaction. Where one finds nothing the row is not
+   * claimable any more; the last returns the row.
+   */
+  readonly take: readonly Statement<LockedRowAt & { readonly key: string }>[];
+  /** Deletes the row, or marks it as done. */
+  readonly remove: Statement<LockedRowAt>;
+  /** Makes the row due after a delay in milliseconds; absent without the role `retryAfter`. */
+  readonly delay?: Statement<LockedRowAt & { readonly delay: number }>;
+  /** Gives the attempt back, where the table counts them. */
+  readonly giveBack?: Statement<LockedRowAt>;
+  /** Moves the row to another group, due at once, its attempts kept; absent without groups. */
+  readonly bury?: Statement<LockedRowAt & { readonly group: string }>;
+  /** Reads a row of `candidates`. */
+  readCandidate(row: SqlRow): Candidate;
+  /** Reads the row that `take` returned. */
+  read(row: SqlRow): LockedRow;
+}
+
+/** A part of the search for candidates, and how it goes on after a page. */
+export interface CandidatePart {
+  /** The first page. */
+  readonly first: Statement<SearchValues>;
+  /** The page after this candidate, whatever has become of its row. */
+  readonly next: Statement<SearchValues & { readonly after: Candidate }>;
+}
+
+/** A row that may be claimed once the lock of its key is taken. */
+export interface Candidate {
+  /** The row's id. */
+  readonly id: MessageId;
+  /** The key of its lock. */
+  readonly key: string;
+  /** When it is due, as the next page's search takes it; NULL where there is no such time. */
+  readonly due: SqlValue;
+  /** Whether somebody was seen to hold the key. A hint: only taking the lock tells. */
+  readonly held: boolean;
+}
+
+/** A row whose lock is held. Every write of it is guarded by both of these. */
+export interface LockedRowAt extends RowAt {
+  /** The session that holds the lock, as the server knows it. */
+  readonly holder: LockHolder;
+  /** The number of the delivery, where the table counts attempts; of no use to `take`. */
+  readonly attempt: number | undefined;
+}
+
 /** A row to be published. */
 export interface NewRow {
   /** The id that the service has made; `undefined` where the database makes it. */
   readonly id: MessageId | undefined;
   /** The payload as it is stored. */
   readonly payload: SqlValue;
+  /** The queue's group, where the table has groups. */
+  readonly group: string;
+  /** The priority, where the table has priorities. */
+  readonly priority: bigint;
+  /** The present, where the given clock rules; in milliseconds since 1970. */
+  readonly now: number;
+  /** How long after the present it is due, in milliseconds. */
+  readonly delay: number;
+  /** When it is due, in milliseconds since 1970, if that is given in place of a delay. */
+  readonly at: number | undefined;
+  /** The values of other columns, by name. */
+  readonly columns: Readonly<Record<string, SqlValue>>;
+}
+
+/** How rows are published. */
+export interface PublishUse {
+  /** Whose clock decides when a row is due. */
+  readonly clock: Clock;
+  /** The other columns that are written, none of which plays a role. */
+  readonly columns: readonly string[];
 }
 
 /** How a row is published. */
@@ -176,12 +322,14 @@ export interface Dialect {
   inspect(table: TableDescription): Statement<void>;
   /** What the rows of `inspect` say, and what is wrong. */
   facts(table: TableDescription, rows: readonly SqlRow[]): TableFacts;
-  /** The statements of the lease form, by the clock that is to rule. */
-  lease(table: TableDescription, facts: TableFacts, clock: Clock): LeaseStatements;
+  /** The statements of the lease form for one queue. */
+  lease(table: TableDescription, facts: TableFacts, use: QueueUse): LeaseStatements;
   /** The statements of the row lock form; absent where the database has no row locks. */
-  rowLock?(table: TableDescription, facts: TableFacts): RowLockStatements;
+  rowLock?(table: TableDescription, facts: TableFacts, use: QueueUse): RowLockStatements;
+  /** The statements of the advisory lock form. */
+  advisoryLock(table: TableDescription, facts: TableFacts, use: QueueUse): AdvisoryLockStatements;
   /** How a row is published. */
-  publish(table: TableDescription, facts: TableFacts): PublishStatement;
+  publish(table: TableDescription, facts: TableFacts, use: PublishUse): PublishStatement;
 }
 
 /** When a lease written now ends: at a whole second, so that every database can hold it exactly. */

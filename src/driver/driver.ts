@@ -39,13 +39,29 @@ export interface Session {
   transact?<T>(makeSteps: () => Steps<T>): Promise<T>;
   /** Opens a transaction that may write. */
   begin(): Promise<void>;
-  /** Commits the open transaction. */
+  /**
+   * Commits what the open transaction has written, and goes on in another one on the same
+   * connection, with the locks of `tryLock`. Absent where `transact` is there.
+   */
+  checkpoint?(): Promise<void>;
+  /** Commits the open transaction. Locks that were taken in it are given back afterwards. */
   commit(): Promise<void>;
-  /** Rolls the open transaction back. */
+  /** Rolls the open transaction back. Locks that were taken in it are given back afterwards. */
   rollback(): Promise<void>;
-  /** Gives the connection back; an open transaction is rolled back. */
+  /**
+   * Takes the lock of a key for this session, without waiting; `undefined` if somebody else has it.
+   * One key is one lock in all of the database, whatever it is taken for. On a server it needs an
+   * open transaction, whose connection it belongs to. It is held until that transaction is
+   * committed or rolled back, or else until `release`, and a lock whose return the server does not
+   * confirm ends the connection.
+   */
+  tryLock(key: string): Promise<LockHolder | undefined>;
+  /** Gives the connection back; an open transaction is rolled back, and locks are given back. */
   release(): Promise<void>;
 }
+
+/** The session that holds a lock, as the server knows it: statements can ask whether it is theirs. */
+export type LockHolder = bigint;
 
 /** A database as Holdfast reaches it: its name, the forms it can hold rows in, its sessions. */
 export interface Driver<Name extends string = string, Forms extends Form = Form> {
@@ -59,6 +75,14 @@ export interface Driver<Name extends string = string, Forms extends Form = Form>
   readonly dialect: Dialect;
   /** Opens the database. May be called again after `close`. */
   open(): Promise<void>;
+  /**
+   * Makes sure that locks of keys do what they should for this process until `close`: that no pooler
+   * comes between, that no other process is kept out of sight. To be called before the advisory
+   * lock form is used.
+   *
+   * @throws {DriverError} `unusable`, with the reason, if they cannot
+   */
+  enableLocks(): Promise<void>;
   /** Takes a session from the pool; give it back with `release`. */
   session(): Promise<Session>;
   /** What an error thrown by a session means. */

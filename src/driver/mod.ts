@@ -19,6 +19,9 @@
 
 export { expiryOf, nextSecond } from "./dialect.ts";
 export type {
+  AdvisoryLockStatements,
+  Candidate,
+  CandidatePart,
   ClaimAtOnce,
   ClaimedRow,
   Clock,
@@ -30,15 +33,22 @@ export type {
   LeaseTimes,
   LeaseToken,
   LockedRow,
+  LockedRowAt,
+  LockKeyPart,
   MessageId,
   NewRow,
   PayloadStorage,
   PublishStatement,
+  PublishUse,
+  QueueUse,
+  RowAt,
   RowLockStatements,
+  SearchPlan,
+  SearchValues,
   TableDescription,
   TableFacts,
 } from "./dialect.ts";
-export type { Driver, QueryResult, Session, SqlRow, SqlValue } from "./driver.ts";
+export type { Driver, LockHolder, QueryResult, Session, SqlRow, SqlValue } from "./driver.ts";
 export type { Form } from "./form.ts";
 export { bind } from "./statement.ts";
 export { query, run, runEach, runStep } from "./steps.ts";

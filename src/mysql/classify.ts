@@ -92,6 +92,7 @@ const NUMBERS: Readonly<Partial<Record<DriverErrorKind, readonly number[]>>> = {
     1062, // ER_DUP_ENTRY
     1264, // ER_WARN_DATA_OUT_OF_RANGE
     1265, // WARN_DATA_TRUNCATED
+    1292, // ER_TRUNCATED_WRONG_VALUE
     1364, // ER_NO_DEFAULT_FOR_FIELD
     1366, // ER_TRUNCATED_WRONG_VALUE_FOR_FIELD
     1406, // ER_DATA_TOO_LONG

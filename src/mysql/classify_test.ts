@@ -5,16 +5,16 @@ import { failure } from "./failure.ts";
 import { readServer, tooOld } from "./settings.ts";
 
 const ERRORS: Readonly<Record<DriverErrorKind, readonly (number | string)[]>> = {
-  conflict: [1213, 1205, 3572, 1020, 1615],
+  conflict: [1213, 1205, 3572, 1020, 1615, 3058],
   disconnected: [
     ...[1053, 1927, 2006, 2013, 4031, 1040],
     ...["PROTOCOL_CONNECTION_LOST", "ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT"],
   ],
   "read-only": [1290, 1836, 1792],
-  constraint: [1062, 1048, 1452, 1406, 1264, 3819, 4025],
+  constraint: [1062, 1048, 1452, 1406, 1264, 1292, 3819, 4025],
   missing: [1146, 1054],
   unusable: [1049, 1045, 1044, "HANDSHAKE_NO_SSL_SUPPORT"],
-  other: [1064, 1292, 3024, ""],
+  other: [1064, 3024, ""],
 };
 
 Deno.test("errors are told apart by their numbers and codes", () => {

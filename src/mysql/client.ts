@@ -46,6 +46,8 @@ export interface Command {
 export interface ClientConnection {
   /** What it was made with. */
   readonly config?: { readonly clientFlags?: number };
+  /** Its number, as the server gave it when it was opened. */
+  readonly threadId?: number | null;
   /** Its socket. */
   readonly stream: {
     destroy(): unknown;

@@ -1,6 +1,7 @@
 import type { SqlRow } from "../driver/driver.ts";
 import type { TestDatabase, TestSql } from "../../testing/conformance/test_database.ts";
 import { testDriver } from "../../testing/conformance/test_driver.ts";
+import { lockName } from "./lock_name.ts";
 import { mysql } from "./mod.ts";
 
 for (const [name, variable] of [["MariaDB", "MARIADB"], ["MySQL", "MYSQL"]] as const) {
@@ -17,6 +18,7 @@ for (const [name, variable] of [["MariaDB", "MARIADB"], ["MySQL", "MYSQL"]] as c
 const SQL: TestSql = {
   time: (time) => `FROM_UNIXTIME(${time / 1000})`,
   later: (seconds) => `locked_until + INTERVAL ${seconds} SECOND`,
+  locks: (key) => `SELECT IS_USED_LOCK(${lockName(`'${key}'`)}) IS NOT NULL AS held`,
 };
 
 /** A database of its own for each test, gone when the test ends. */

@@ -53,6 +53,12 @@ export class MysqlConnection {
     return this.#server!;
   }
 
+  /** Its number, as far as the client tells. */
+  get idOfClient(): bigint | undefined {
+    const { threadId } = this.#client;
+    return typeof threadId === "number" ? BigInt(threadId) : undefined;
+  }
+
   /** How its idle transactions stay open. */
   get heartbeat(): number {
     return this.#sending.heartbeat;

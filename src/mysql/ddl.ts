@@ -1,14 +1,16 @@
 import type { TableDescription } from "../driver/dialect.ts";
 import { bareTable } from "../driver/identifier.ts";
+import type { ClaimRange } from "./claim_indexes.ts";
+import { columnDefinitions } from "./column_definitions.ts";
 import { quote, quoteTable } from "./quote.ts";
 
-/** The table, with the index that its claims read. */
+/** The table, with the indexes that its claims read. */
 export function ddl(table: TableDescription): readonly string[] {
   const lines = [
     ...Object.entries(columnDefinitions(table))
       .map(([column, definition]) => `${quote(column)} ${definition}`),
     `PRIMARY KEY (${quote(table.id.column)})`,
-    ...leaseIndex(table),
+    ...indexes(table).map(({ name, columns }) => `KEY ${quote(name)} (${list(columns)})`),
   ];
   return [
     `CREATE TABLE ${quoteTable(table.table)} (\n  ${lines.join(",\n  ")}\n) ` +
@@ -16,25 +18,52 @@ export function ddl(table: TableDescription): readonly string[] {
   ];
 }
 
-/** How each column is declared. */
-export function columnDefinitions(table: TableDescription): Readonly<Record<string, string>> {
-  const definitions: Record<string, string> = {
-    [table.id.column]: table.id.generatedBy === "service"
-      // Ids differ by their bytes, not by what a collation takes for equal.
-      ? "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"
-      : "BIGINT NOT NULL AUTO_INCREMENT",
-    [table.payload.column]: table.payload.storage === "bytes"
-      ? "LONGBLOB NOT NULL"
-      : "LONGTEXT NOT NULL",
-  };
-  if (table.attempt !== undefined) definitions[table.attempt] = "INT NOT NULL DEFAULT 1";
-  if (table.lockedUntil !== undefined) definitions[table.lockedUntil] = "DATETIME(3) NULL";
-  return definitions;
+/** The statements that add, to a table that is there, the indexes that serve these ranges. */
+export function indexDdl(
+  table: TableDescription,
+  ranges: readonly ClaimRange[],
+): readonly string[] {
+  return indexes(table).filter(({ serves }) => serves.some((range) => ranges.includes(range)))
+    .map(({ name, columns }) =>
+      `CREATE INDEX ${quote(name)} ON ${quoteTable(table.table)} (${list(columns)})`
+    );
 }
 
-/** Free rows are those whose expiry equals NULL, in order of id; so one index serves both parts. */
-function leaseIndex(table: TableDescription): readonly string[] {
-  if (table.lockedUntil === undefined) return [];
-  const name = quote(`${bareTable(table.table)}_leased`);
-  return [`KEY ${name} (${quote(table.lockedUntil)}, ${quote(table.id.column)})`];
+interface Index {
+  readonly serves: readonly ClaimRange[];
+  readonly name: string;
+  readonly columns: readonly string[];
+}
+
+/**
+ * That a time is NULL is an equality, so one index serves both rows that are leased and those that
+ * are not. The head of a FIFO queue is the first of both, which takes two.
+ */
+function indexes(table: TableDescription): readonly Index[] {
+  const { group, processedAt, lockedUntil, priority, retryAfter, id, fifo } = table;
+  const index = (
+    suffix: string,
+    serves: readonly ClaimRange[],
+    ...columns: readonly (string | undefined)[]
+  ): Index => ({
+    serves,
+    name: `${bareTable(table.table)}_${suffix}`,
+    columns: [...columns.filter((column) => column !== undefined), id.column],
+  });
+  const all = fifo
+    ? [
+      index("head", ["first"], group, processedAt, priority),
+      ...(lockedUntil === undefined
+        ? []
+        : [index("leased", ["expired"], group, processedAt, lockedUntil)]),
+    ]
+    : [
+      index("claim", ["free", "expired"], group, processedAt, lockedUntil, priority, retryAfter),
+    ];
+  // The primary key serves where nothing but the id is needed.
+  return all.filter(({ columns }) => columns.length > 1);
+}
+
+function list(columns: readonly string[]): string {
+  return columns.map(quote).join(", ");
 }

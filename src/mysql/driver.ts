@@ -4,6 +4,7 @@ import { ClosedError, DriverError, type DriverErrorKind } from "../errors.ts";
 import { classify } from "./classify.ts";
 import { mysqlDialect } from "./dialect.ts";
 import { failure } from "./failure.ts";
+import { keepsConnection } from "./keeps_connection.ts";
 import { type ConnectionPool, type MysqlSource, poolOf } from "./pool.ts";
 import { MysqlSession } from "./session.ts";
 import { type MysqlFlavor, type Server, tooOld } from "./settings.ts";
@@ -57,6 +58,17 @@ class MysqlServerDriver implements MysqlDriver {
       if (this.#opening === opening) this.#opening = undefined;
       throw error;
     }
+  }
+
+  async enableLocks(): Promise<void> {
+    if (this.#pool === undefined) throw this.#notOpen();
+    if (await keepsConnection(this.#pool)) return;
+    throw new DriverError(
+      "unusable",
+      `Cannot hold advisory locks in the MySQL database ${this.#source.label}: a proxy answers ` +
+        `with other connections to the server than it was given, and a lock belongs to one; ` +
+        `connect to the server directly`,
+    );
   }
 
   session(): Promise<Session> {

@@ -153,7 +153,7 @@ async function checkSettings(driver: ReturnType<typeof mysql>): Promise<void> {
     assert.equal(at, "2026-01-31 10:00:00");
     assert.equal(Number(seconds), Date.UTC(2026, 0, 31, 10) / 1000);
     const zero = query(driver, `INSERT INTO ${table} VALUES (2, '0000-00-00')`);
-    await assert.rejects(zero, isDriverError("other", /1292/));
+    await assert.rejects(zero, isDriverError("constraint", /1292/));
   });
   await assert.rejects(
     query(

@@ -75,4 +75,5 @@ const FIX_BY_NUMBER: Readonly<Record<number, string>> = {
   1461: "raise max_prepared_stmt_count of the server",
   1969: "make the statement faster, or raise the option statementTimeout",
   3024: "make the statement faster, or raise the option statementTimeout",
+  3057: "name a database where you connect: locks are by database",
 };

@@ -1,102 +1,68 @@
 import {
-  type Clock,
   expiryOf,
   type FindThenTake,
   type LeaseTimes,
   type MessageId,
+  type QueueUse,
 } from "../driver/dialect.ts";
-import type { SqlValue } from "../driver/driver.ts";
-import type { Statement } from "../driver/statement.ts";
 import type { Columns } from "./columns.ts";
+import { QueueSql } from "./queue_sql.ts";
+import { search } from "./search.ts";
+import { join, type Sql, sql } from "../driver/sql.ts";
+import { Times } from "./times.ts";
 
-/**
- * Claims in a short transaction: neither database returns the rows of an UPDATE. Rows are found by
- * ranges of one index, so that none is locked and then rejected.
- */
-export function leaseClaim(columns: Columns, clock: Clock): FindThenTake {
+/** Claims in a short transaction: neither database returns the rows of an UPDATE. */
+export function leaseClaim(columns: Columns, use: QueueUse, fifo: boolean): FindThenTake {
   return {
     kind: "find, then take",
-    find: [expired(columns, clock), free(columns)],
-    take: take(columns, clock),
-    fetch: fetch(columns, clock),
+    find: search(new QueueSql(columns, use), found(columns), fifo),
+    take: take(columns, use),
+    fetch: fetch(columns, use),
   };
 }
 
-interface FindValues {
-  readonly now: number;
-  readonly limit: number;
-}
-
-/** Rows whose lease has ended, in order of expiry. */
-function expired(columns: Columns, clock: Clock): Statement<FindValues> {
-  const { id, table, lockedUntil } = columns;
-  const now = clock === "database" ? databaseNow(columns) : columns.timeParameter;
-  return {
-    text: `SELECT ${id} AS id FROM ${table} WHERE ${lockedUntil} <= ${now} ` +
-      `ORDER BY ${lockedUntil}, ${id} LIMIT ? FOR UPDATE SKIP LOCKED`,
-    params: [
-      ...(clock === "database" ? [] : [({ now }: FindValues) => columns.encodeTime(now)]),
-      ({ limit }) => BigInt(limit),
-    ],
-  };
-}
-
-/** Rows that nobody has claimed, in order of id. */
-function free({ id, table, lockedUntil }: Columns): Statement<FindValues> {
-  return {
-    text: `SELECT ${id} AS id FROM ${table} WHERE ${lockedUntil} IS NULL ` +
-      `ORDER BY ${id} LIMIT ? FOR UPDATE SKIP LOCKED`,
-    params: [({ limit }) => BigInt(limit)],
-  };
+/** The id, and what is in no index: one that covered the search would lock a row too many. */
+function found({ id, attempt, payload }: Columns): string {
+  return `t.${id} AS id, ${
+    attempt === undefined ? `t.${payload} IS NULL` : `t.${attempt}`
+  } AS rest`;
 }
 
 interface IdValues {
   readonly ids: readonly MessageId[];
 }
 
-function take(columns: Columns, clock: Clock): Statement<LeaseTimes & IdValues> {
-  const { id, table, attempt, lockedUntil, highestAttempt } = columns;
-  const until: Statement<LeaseTimes> = clock === "database"
-    ? {
-      text: columns.countsMilliseconds
-        ? "(UNIX_TIMESTAMP() + 1 + ?) * 1000"
-        : "UTC_TIMESTAMP() + INTERVAL (1 + ?) SECOND",
-      params: [({ leaseSeconds }) => BigInt(leaseSeconds)],
-    }
-    : { text: columns.timeParameter, params: [(times) => columns.encodeTime(expiryOf(times))] };
-  const count = attempt === undefined
-    ? ""
-    : `, t.${attempt} = LEAST(GREATEST(COALESCE(t.${attempt}, 1), 1), ${highestAttempt}) + 1`;
-  return {
-    text: `UPDATE ${table} AS t JOIN ${idTable(columns)} ON t.${id} = due.id ` +
-      `SET t.${lockedUntil} = ${until.text}${count}`,
-    params: [({ ids }) => idList(ids), ...until.params],
-  };
+function take(columns: Columns, use: QueueUse): Sql<LeaseTimes & IdValues> {
+  const { lockedUntil, countAttempt } = columns;
+  const set = join([sql`t.${lockedUntil!} = ${expiry(columns, use)}`, ...countAttempt], ", ");
+  return sql<LeaseTimes & IdValues>`UPDATE ${rowsById(columns)} SET ${set}`;
+}
+
+/** When a lease that is taken now ends: at a whole second. */
+function expiry(columns: Columns, use: QueueUse): Sql<LeaseTimes> {
+  if (use.clock === "given") return new Times(columns, use.clock).known("lockedUntil", expiryOf);
+  const seconds = ({ leaseSeconds }: LeaseTimes): bigint => BigInt(leaseSeconds);
+  return columns.countsMilliseconds("lockedUntil")
+    ? sql`(UNIX_TIMESTAMP() + 1 + ${seconds}) * 1000`
+    : sql`UTC_TIMESTAMP() + INTERVAL (1 + ${seconds}) SECOND`;
 }
 
 /** The rows that were taken. They are locked, so nobody else has changed them since. */
-function fetch(columns: Columns, clock: Clock): Statement<IdValues> {
-  const { id, table, attempt, lockedUntil, payload } = columns;
-  const said = clock === "database" ? `, UNIX_TIMESTAMP(UTC_TIMESTAMP(3)) * 1000 AS now` : "";
-  return {
-    text: `SELECT t.${id} AS id, t.${payload} AS payload, ` +
-      `${columns.milliseconds(`t.${lockedUntil}`)} AS expiry` +
-      `${attempt === undefined ? "" : `, t.${attempt} AS attempt`}${said} ` +
-      `FROM ${table} AS t JOIN ${idTable(columns)} ON t.${id} = due.id`,
-    params: [({ ids }) => idList(ids)],
-  };
+function fetch(columns: Columns, { clock }: QueueUse): Sql<IdValues> {
+  const { delivered, lockedUntil } = columns;
+  const said = clock === "database" ? ", UNIX_TIMESTAMP(UTC_TIMESTAMP(3)) * 1000 AS now" : "";
+  const expiry = columns.countsMilliseconds("lockedUntil")
+    ? `t.${lockedUntil}`
+    : `CAST(ROUND(UNIX_TIMESTAMP(t.${lockedUntil}) * 1000) AS SIGNED)`;
+  return sql`SELECT ${delivered}, ${expiry} AS expiry${said} FROM ${rowsById(columns)}`;
 }
 
-/** The statement's own time, for which an index can be searched. */
-function databaseNow({ countsMilliseconds }: Columns): string {
-  return countsMilliseconds ? "FLOOR(UNIX_TIMESTAMP(NOW(3)) * 1000)" : "UTC_TIMESTAMP(6)";
-}
-
-function idTable({ idType }: Columns): string {
-  return `JSON_TABLE(?, '$[*]' COLUMNS (id ${idType} PATH '$')) AS due`;
-}
-
-/** Ids as JSON text: numbers in it are read exactly. */
-function idList(ids: readonly MessageId[]): SqlValue {
-  return JSON.stringify(ids.map(String));
+/** The rows with these ids, and no others, whatever the server thinks of a small table. */
+function rowsById(columns: Columns): Sql<IdValues> {
+  // As JSON text: numbers in it are read exactly.
+  const ids = ({ ids }: IdValues): string => JSON.stringify(ids.map(String));
+  const type = columns.type("id");
+  return sql`JSON_TABLE(${ids}, '$[*]' COLUMNS (id ${type} PATH '$')) AS due STRAIGHT_JOIN ${
+    columns.tableBy("row")
+  } ON t.${columns.id} = due.id`;
 }

@@ -10,6 +10,20 @@ export function lostBefore(attempt: string, cause: DriverError | undefined): Dri
   );
 }
 
+/** There is no transaction that could end, or have a lock. */
+export function noTransaction(attempt: string): DriverError {
+  return new DriverError("other", `Cannot ${attempt}: no transaction is open; begin one`);
+}
+
+/** The server says neither that the lock is taken nor that somebody else has it. */
+export function lockUntold(): DriverError {
+  return new DriverError(
+    "other",
+    "Cannot take a lock: the server does not tell whether it was taken; name a database where " +
+      "you connect, and see to it that the server has memory left",
+  );
+}
+
 /** The server has rolled back, so that the statement would be no part of the transaction. */
 export function rolledBackBefore(attempt: string, cause: DriverError): DriverError {
   return new DriverError(

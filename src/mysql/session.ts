@@ -1,8 +1,8 @@
-import type { QueryResult, Session, SqlValue } from "../driver/driver.ts";
+import type { LockHolder, QueryResult, Session, SqlValue } from "../driver/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { MysqlConnection } from "./connection.ts";
 import type { ConnectionPool } from "./pool.ts";
-import { lostBefore } from "./refusals.ts";
+import { lostBefore, noTransaction } from "./refusals.ts";
 import { Transaction } from "./transaction.ts";
 
 /**
@@ -60,11 +60,14 @@ export class MysqlSession implements Session {
     }
   }
 
+  async checkpoint(): Promise<void> {
+    if (this.#transaction === undefined) throw noTransaction("commit");
+    await this.#transaction.checkpoint();
+  }
+
   async commit(): Promise<void> {
     const transaction = this.#transaction;
-    if (transaction === undefined) {
-      throw new DriverError("other", "Cannot commit: no transaction is open; begin one");
-    }
+    if (transaction === undefined) throw noTransaction("commit");
     await transaction.commit();
     this.#forget(transaction);
   }
@@ -74,6 +77,11 @@ export class MysqlSession implements Session {
     if (transaction === undefined) return;
     await transaction.rollback();
     this.#forget(transaction);
+  }
+
+  async tryLock(key: string): Promise<LockHolder | undefined> {
+    if (this.#transaction === undefined) throw noTransaction("take a lock");
+    return await this.#transaction.tryLock(key);
   }
 
   async release(): Promise<void> {

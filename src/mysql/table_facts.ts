@@ -1,10 +1,24 @@
-import type { SchemaProblem } from "../errors.ts";
 import type { TableDescription, TableFacts } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import { splitTable } from "../driver/identifier.ts";
 import type { Statement } from "../driver/statement.ts";
-import { columnDefinitions, ddl } from "./ddl.ts";
-import { quote, quoteTable } from "./quote.ts";
+import type { SchemaProblem } from "../errors.ts";
+import { type ClaimIndexes, claimIndexes } from "./claim_indexes.ts";
+import { columnDefinitions } from "./column_definitions.ts";
+import { columnProblems } from "./column_problems.ts";
+import { columnWarnings } from "./column_warnings.ts";
+import { ddl } from "./ddl.ts";
+import { missingIndexes } from "./missing_indexes.ts";
+import { quoteTable } from "./quote.ts";
+import { INDEXES_SQL, readIndexes } from "./table_index.ts";
+
+/** What statements need to know of a table, besides what is wrong with it. */
+export interface MysqlFacts extends TableFacts {
+  /** The described columns that may be NULL. */
+  readonly nullable?: ReadonlySet<string>;
+  /** The indexes that its claims read. */
+  readonly indexes?: ClaimIndexes;
+}
 
 /** Lists the columns of the table, in the session's database unless another is named. */
 export function inspect(table: TableDescription): Statement<void> {
@@ -12,15 +26,10 @@ export function inspect(table: TableDescription): Statement<void> {
   return {
     text: `SELECT c.COLUMN_NAME AS name, c.DATA_TYPE AS type, c.COLUMN_TYPE AS full_type,
   c.CHARACTER_SET_NAME AS charset, c.COLLATION_NAME AS collation,
-  c.IS_NULLABLE = 'YES' AS nullable,
-  (c.COLUMN_DEFAULT IS NOT NULL OR c.EXTRA LIKE '%auto_increment%') AS has_default,
-  t.TABLE_TYPE AS kind, t.ENGINE AS engine,
-  EXISTS (
-    SELECT 1 FROM information_schema.STATISTICS AS s
-    WHERE s.TABLE_SCHEMA = c.TABLE_SCHEMA AND s.TABLE_NAME = c.TABLE_NAME AND s.NON_UNIQUE = 0
-    GROUP BY s.INDEX_NAME
-    HAVING COUNT(*) = 1 AND MAX(s.COLUMN_NAME) = c.COLUMN_NAME AND MAX(s.SUB_PART) IS NULL
-  ) AS unique_alone
+  c.IS_NULLABLE = 'YES' AS nullable, c.EXTRA LIKE '%auto_increment%' AS counts,
+  c.COLUMN_DEFAULT IS NOT NULL AS has_default,
+  t.TABLE_TYPE AS kind, t.ENGINE AS engine, VERSION() LIKE '%MariaDB%' AS mariadb,
+  ${INDEXES_SQL} AS indexes
 FROM information_schema.COLUMNS AS c JOIN information_schema.TABLES AS t
   ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
 WHERE c.TABLE_SCHEMA = COALESCE(NULLIF(?, ''), DATABASE()) AND c.TABLE_NAME = ?
@@ -30,20 +39,41 @@ ORDER BY c.ORDINAL_POSITION`,
 }
 
 /** What the rows of `inspect` say, and every problem they show. */
-export function facts(table: TableDescription, rows: readonly SqlRow[]): TableFacts {
-  const types = new Map(rows.map((row) => [String(row.name).toLowerCase(), typeOf(row)]));
-  const described = Object.keys(columnDefinitions(table));
+export function facts(table: TableDescription, rows: readonly SqlRow[]): MysqlFacts {
+  const [first] = rows;
+  if (first === undefined) {
+    return { exists: false, columns: new Map(), problems: [missingTable(table)], warnings: [] };
+  }
+  const found = foundColumns(table, rows);
+  const all = readIndexes(String(first.indexes ?? "[]"));
+  const indexes = claimIndexes(table, all);
+  const problems = [...tableProblems(table, first), ...columnProblems(table, found, all)];
+  const missing = missingIndexes(table, found, indexes);
+  // MariaDB keeps every row locked that it has read, for as long as a handler works.
+  const isRefused = table.form === "row lock" && Number(first.mariadb) === 1;
   return {
-    exists: rows.length > 0,
-    columns: new Map(described.flatMap((column) => {
-      const type = types.get(column.toLowerCase());
-      return type === undefined ? [] : [[column, type] as const];
-    })),
-    problems: rows.length === 0 ? [missingTable(table)] : problemsOf(table, rows),
+    exists: true,
+    columns: new Map([...found].map(([name, row]) => [name, typeOf(row)])),
+    nullable: new Set([...found].flatMap(([name, row]) => Number(row.nullable) ? [name] : [])),
+    indexes,
+    problems: isRefused ? [...problems, ...missing] : problems,
+    warnings: [...columnWarnings(table, found), ...(isRefused ? [] : missing)],
   };
 }
 
-type Finding = Pick<SchemaProblem, "problem" | "fix">;
+/** The described columns that are there, by name as described: the server ignores its case. */
+function foundColumns(
+  table: TableDescription,
+  rows: readonly SqlRow[],
+): ReadonlyMap<string, SqlRow> {
+  const byName = new Map(rows.map((row) => [String(row.name).toLowerCase(), row]));
+  return new Map(
+    Object.keys(columnDefinitions(table)).flatMap((name) => {
+      const row = byName.get(name.toLowerCase());
+      return row === undefined ? [] : [[name, row] as const];
+    }),
+  );
+}
 
 /** The full type, with character set and collation where it has them, as a column is declared. */
 function typeOf({ full_type, charset, collation }: SqlRow): string {
@@ -60,104 +90,15 @@ function missingTable(table: TableDescription): SchemaProblem {
   };
 }
 
-function problemsOf(
-  table: TableDescription,
-  rows: readonly SqlRow[],
-): readonly SchemaProblem[] {
-  const problems: SchemaProblem[] = [];
-  const [first] = rows;
-  if (first?.kind !== "BASE TABLE") {
-    problems.push({ table: table.table, problem: "it is no table", fix: "describe a table" });
-  } else if (String(first.engine).toLowerCase() !== "innodb") {
-    problems.push({
-      table: table.table,
-      problem: `its engine is ${first.engine}, which has no transactions`,
-      fix: `run: ALTER TABLE ${quoteTable(table.table)} ENGINE = InnoDB`,
-    });
+function tableProblems(table: TableDescription, { kind, engine }: SqlRow): SchemaProblem[] {
+  const found = { table: table.table };
+  if (kind !== "BASE TABLE") {
+    return [{ ...found, problem: "it is no table", fix: "describe a table" }];
   }
-  for (const [column, definition] of Object.entries(columnDefinitions(table))) {
-    const row = rows.find(({ name }) => String(name).toLowerCase() === column.toLowerCase());
-    const found = row === undefined
-      ? missingColumn(table, column, definition)
-      : wrongType(table, column, definition, row) ?? wrongNull(table, column, definition, row) ??
-        wrongId(table, column, row);
-    if (found !== undefined) problems.push({ table: table.table, column, ...found });
-  }
-  return problems;
+  if (String(engine).toLowerCase() === "innodb") return [];
+  return [{
+    ...found,
+    problem: `its engine is ${engine}, which has no transactions`,
+    fix: `run: ALTER TABLE ${quoteTable(table.table)} ENGINE = InnoDB`,
+  }];
 }
-
-function missingColumn(table: TableDescription, column: string, definition: string): Finding {
-  return {
-    problem: "the column does not exist",
-    fix: `name the right column, or run: ALTER TABLE ${quoteTable(table.table)} ` +
-      `ADD COLUMN ${quote(column)} ${definition}`,
-  };
-}
-
-function wrongType(
-  table: TableDescription,
-  column: string,
-  definition: string,
-  row: SqlRow,
-): Finding | undefined {
-  if (wantedTypes(table, column).includes(String(row.type))) return undefined;
-  return {
-    problem: `the column has the type ${row.full_type}`,
-    fix: modify(table, column, definition),
-  };
-}
-
-/** The types that can do for the column's role. */
-function wantedTypes(table: TableDescription, column: string): readonly string[] {
-  switch (column) {
-    case table.id.column:
-      return [...INTEGERS, "char", "varchar", "uuid"];
-    case table.payload.column:
-      return table.payload.storage === "bytes"
-        ? ["longblob", "mediumblob", "blob", "varbinary"]
-        : ["longtext", "mediumtext", "text", "varchar", "json"];
-    case table.attempt:
-      return INTEGERS;
-    default:
-      return ["datetime", "timestamp", "bigint"];
-  }
-}
-
-/** A row that nobody has claimed has no expiry. */
-function wrongNull(
-  table: TableDescription,
-  column: string,
-  definition: string,
-  row: SqlRow,
-): Finding | undefined {
-  if (column !== table.lockedUntil || Number(row.nullable)) return undefined;
-  return {
-    problem: "the column may not be NULL, which it is while nobody holds the row",
-    fix: modify(table, column, definition),
-  };
-}
-
-function wrongId(table: TableDescription, column: string, row: SqlRow): Finding | undefined {
-  if (column !== table.id.column) return undefined;
-  if (!Number(row.unique_alone)) {
-    return {
-      problem: "the id is not unique",
-      fix: `make it the primary key: ALTER TABLE ${quoteTable(table.table)} ` +
-        `ADD PRIMARY KEY (${quote(column)})`,
-    };
-  }
-  const generated = String(row.full_type) !== "" && Number(row.has_default) &&
-    INTEGERS.includes(String(row.type));
-  if (table.id.generatedBy === "service" || generated) return undefined;
-  return {
-    problem: "nothing generates the id",
-    fix: `make it AUTO_INCREMENT, or generate ids: ` +
-      `{ column: ${JSON.stringify(column)}, generate: () => … }`,
-  };
-}
-
-function modify(table: TableDescription, column: string, definition: string): string {
-  return `run: ALTER TABLE ${quoteTable(table.table)} MODIFY COLUMN ${quote(column)} ${definition}`;
-}
-
-const INTEGERS: readonly string[] = ["bigint", "int", "mediumint", "smallint", "tinyint"];

@@ -1,6 +1,7 @@
-import type { QueryResult, SqlValue } from "../driver/driver.ts";
+import type { LockHolder, QueryResult, SqlRow, SqlValue } from "../driver/driver.ts";
 import { every } from "../driver/real_time.ts";
 import type { DriverError } from "../errors.ts";
+import { AdvisoryLocks } from "./advisory_locks.ts";
 import { numberOf } from "./classify.ts";
 import type { MysqlConnection } from "./connection.ts";
 import { excerpt } from "./failure.ts";
@@ -11,6 +12,7 @@ import {
   outcomeUnknown,
   rolledBackBefore,
 } from "./refusals.ts";
+import type { Reply } from "./values.ts";
 
 /**
  * A transaction that stays open until it is told how to end. Once the server may have rolled it
@@ -19,6 +21,7 @@ import {
  */
 export class Transaction {
   readonly #connection: MysqlConnection;
+  readonly #locks: AdvisoryLocks;
   readonly #heart: { cancel(): void };
   #state: "open" | "failed" | "ended" | "lost" = "open";
   #reason: DriverError | undefined;
@@ -26,6 +29,7 @@ export class Transaction {
 
   private constructor(connection: MysqlConnection, onLoss: (reason: DriverError) => void) {
     this.#connection = connection;
+    this.#locks = new AdvisoryLocks(connection);
     this.#heart = every(connection.heartbeat, () => this.#beat());
     connection.watcher = (reason) => {
       this.#become("lost", reason);
@@ -49,7 +53,17 @@ export class Transaction {
 
   /** Runs one statement, once those before it are done: what they tell may rule it out. */
   query(text: string, params: readonly SqlValue[]): Promise<QueryResult> {
-    return this.#inTurn(() => this.#run(text, params));
+    return this.#inTurn(() => this.#run(excerpt(text), text, params));
+  }
+
+  /** Takes the lock of a key; `undefined` if another connection has it. */
+  tryLock(key: string): Promise<LockHolder | undefined> {
+    return this.#inTurn(() => this.#lock(key));
+  }
+
+  /** Commits, and goes on in another transaction with the same locks. */
+  checkpoint(): Promise<void> {
+    return this.#inTurn(() => this.#commitAndGoOn());
   }
 
   /** Commits. Rejects if nothing was committed, and also if nobody can tell. */
@@ -59,13 +73,11 @@ export class Transaction {
 
   /** Rolls back. Where the server cannot be told, the connection ends, and with it the transaction. */
   async rollback(): Promise<void> {
-    if (this.#state === "lost" || this.#state === "ended") return;
+    if (this.#state === "lost") return;
+    // Its locks may still be on their way back.
+    if (this.#state === "ended") return void await this.#last;
     this.#end();
-    try {
-      await this.#inTurn(() => this.#connection.run("ROLLBACK", []));
-    } catch {
-      this.#connection.drop();
-    }
+    await this.#inTurn(() => this.#rollBack());
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -74,8 +86,11 @@ export class Transaction {
     return turn;
   }
 
-  async #run(text: string, params: readonly SqlValue[]): Promise<QueryResult> {
-    const attempt = excerpt(text);
+  async #run(
+    attempt: string,
+    text: string,
+    params: readonly SqlValue[],
+  ): Promise<QueryResult> {
     this.#refuseUnlessOpen(attempt);
     try {
       const { rows, changes, inTransaction } = await this.#connection.run(text, params);
@@ -90,16 +105,45 @@ export class Transaction {
     throw ended;
   }
 
+  async #lock(key: string): Promise<LockHolder | undefined> {
+    const attempt = "take a lock";
+    this.#refuseUnlessOpen(attempt);
+    return await this.#locks.tryLock(
+      key,
+      async (text, params): Promise<readonly SqlRow[]> =>
+        (await this.#run(attempt, text, params)).rows,
+    );
+  }
+
+  async #commitAndGoOn(): Promise<void> {
+    const { inTransaction } = await this.#sendCommit("COMMIT AND CHAIN");
+    if (inTransaction === false) this.#become("failed", endedUnseen("commit"));
+  }
+
   async #commit(): Promise<void> {
+    await this.#sendCommit("COMMIT");
+    this.#end();
+    await this.#locks.giveBack();
+  }
+
+  async #sendCommit(text: string): Promise<Reply> {
     this.#refuseUnlessOpen("commit");
     try {
-      await this.#connection.run("COMMIT", []);
-      this.#end();
+      return await this.#connection.run(text, []);
     } catch (error) {
       const reason = error as DriverError;
       this.#become("failed", reason);
       const isUnknown = reason.kind === "disconnected" || numberOf(reason.cause) === INTERRUPTED;
       throw isUnknown ? outcomeUnknown(reason) : reason;
+    }
+  }
+
+  async #rollBack(): Promise<void> {
+    try {
+      await this.#connection.run("ROLLBACK", []);
+      await this.#locks.giveBack();
+    } catch {
+      this.#connection.drop();
     }
   }
 

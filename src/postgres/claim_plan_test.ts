@@ -1,83 +1,205 @@
 import assert from "node:assert/strict";
-import type { LeaseStatements, TableDescription } from "../driver/dialect.ts";
+import type { TableDescription } from "../driver/dialect.ts";
 import type { Session } from "../driver/driver.ts";
 import { bind, type Statement } from "../driver/statement.ts";
 import { postgresDialect } from "./dialect.ts";
-import { postgres } from "./mod.ts";
+import { serverTest, withDriver } from "./server_for_test.ts";
+import type { PostgresFacts } from "./table_facts.ts";
 
-const url = Deno.env.get("HOLDFAST_TEST_POSTGRES");
-
-const TABLE: TableDescription = {
-  table: "claim_plan_jobs",
+const TABLE = "claim_plan_jobs";
+const PLAIN: TableDescription = {
+  table: TABLE,
   form: "lease",
   id: { column: "id", generatedBy: "database" },
   payload: { column: "payload", storage: "text" },
   attempt: "attempt",
   lockedUntil: "locked_until",
 };
+const ROLES: TableDescription = {
+  ...PLAIN,
+  group: "queue",
+  priority: "priority",
+  retryAfter: "due",
+  processedAt: "done",
+};
+const USE = { clock: "database", group: "jobs" } as const;
+const VALUES = { now: Date.UTC(2026, 0, 31), leaseSeconds: 30, limit: 10, priority: 1n };
 
-Deno.test("Postgres: a claim of 100,000 rows, half of them leased, reads the indexes that ddl makes", async () => {
-  if (url === undefined) {
-    assert.notEqual(Deno.env.get("CI"), "true", "HOLDFAST_TEST_POSTGRES is not set");
-    console.log("skipped: HOLDFAST_TEST_POSTGRES is not set");
-    return;
-  }
-  const driver = postgres(url);
-  await driver.open();
-  const session = await driver.session();
-  try {
-    await makeTable(session);
-    const statements = await statementsOf(session);
-    for (const analyzed of [false, true]) {
-      if (analyzed) await session.query(`ANALYZE ${TABLE.table}`);
-      for (const limit of [1, 100]) await checkClaim(session, statements, limit);
-    }
-    await checkRenewal(session, statements);
-  } finally {
-    await session.query(`DROP TABLE IF EXISTS ${TABLE.table}`);
-    await session.release();
-    await driver.close();
+serverTest(
+  "a lease claim of 100,000 rows reads the indexes that ddl makes",
+  (server) =>
+    withTable(server, PLAIN, async ({ plan, facts }) => {
+      const { claim, renew } = postgresDialect.lease(PLAIN, facts, USE);
+      assert(claim.kind === "at once");
+      for (const limit of [1, 100]) {
+        const text = await plan(claim.claim, { ...VALUES, limit });
+        assert.match(text, /using claim_plan_jobs_leased/i);
+        assert.match(text, /using claim_plan_jobs_free/i);
+        assert.match(text, /claim_plan_jobs_pkey/);
+        assertNoScan(text);
+      }
+      const token = { attempt: 2, expiry: 0, latestExpiry: 0, until: 0 };
+      const tokens = Array.from({ length: 500 }, (_, n) => ({ ...token, id: BigInt(n) }));
+      const text = await plan(renew.many!, tokens);
+      assert.match(text, /using claim_plan_jobs_pkey/i);
+      assertNoScan(text);
+    }),
+);
+
+serverTest(
+  "a lease claim with every role reads the indexes that ddl makes, and few rows",
+  (server) =>
+    withTable(server, ROLES, async ({ plan, facts }) => {
+      const { claim } = postgresDialect.lease(ROLES, facts, USE);
+      assert(claim.kind === "at once");
+      const text = await plan(claim.claim, VALUES);
+      assert.match(text, /using claim_plan_jobs_leased/i);
+      assert.match(text, /using claim_plan_jobs_free/i);
+      assertNoScan(text);
+      assertFewRows(text);
+    }),
+);
+
+serverTest("a row lock claim reads the index that ddl makes, and few rows", (server) => {
+  const table: TableDescription = { ...ROLES, form: "row lock", lockedUntil: undefined };
+  return withTable(server, table, async ({ plan, facts }) => {
+    const [find] = postgresDialect.rowLock!(table, facts, USE).find.each;
+    const text = await plan(find!, VALUES);
+    assert.match(text, /using claim_plan_jobs_free/i);
+    assertNoScan(text);
+    assertFewRows(text);
+  });
+});
+
+serverTest("the head of a FIFO queue is found by the indexes that ddl makes", async (server) => {
+  for (const lockedUntil of ["locked_until", undefined]) {
+    const form = lockedUntil === undefined ? "row lock" : "lease";
+    const table: TableDescription = { ...ROLES, form, lockedUntil, fifo: true };
+    await withTable(server, table, async ({ plan, facts }) => {
+      const { claim } = postgresDialect.lease(
+        { ...table, lockedUntil: "locked_until" },
+        facts,
+        USE,
+      );
+      assert(claim.kind === "at once");
+      const head = lockedUntil === undefined
+        ? postgresDialect.rowLock!(table, facts, USE).find.each[0]!
+        : claim.claim;
+      const text = await plan(head as Statement<typeof VALUES>, VALUES);
+      assert.match(text, /using claim_plan_jobs_head/i);
+      if (lockedUntil !== undefined) assert.match(text, /using claim_plan_jobs_leased/i);
+      assertNoScan(text);
+      assertFewRows(text);
+    });
   }
 });
 
-async function makeTable(session: Session): Promise<void> {
-  await session.query(`DROP TABLE IF EXISTS ${TABLE.table}`);
-  for (const text of postgresDialect.ddl(TABLE)) await session.query(text);
-  await session.query(
-    `INSERT INTO ${TABLE.table} (payload, locked_until)
-     SELECT '{}', CASE WHEN n <= 50000 THEN now() + interval '1 hour' END
-     FROM generate_series(1, 100000) AS n`,
-  );
+serverTest(
+  "pages of candidates are read by the index that ddl makes, one after another",
+  (server) => {
+    const table: TableDescription = {
+      ...ROLES,
+      form: "advisory lock",
+      lockedUntil: undefined,
+      lockKey: ["jobs-", { column: "id" }],
+    };
+    return withTable(server, table, async ({ session, plan, facts }) => {
+      const { candidates, readCandidate } = postgresDialect.advisoryLock(table, facts, USE);
+      const [{ first, next }] = candidates.each as [typeof candidates.each[number]];
+      const { rows } = await session.query(first.text, bind(first, VALUES));
+      const after = readCandidate(rows.at(-1)!);
+      assert.equal(rows.length, VALUES.limit);
+      const following = await session.query(next.text, bind(next, { ...VALUES, after }));
+      assert.deepEqual(new Set([...rows, ...following.rows].map(({ id }) => id)).size, 20);
+      const plans = [
+        await plan(first, VALUES),
+        await plan(next, { ...VALUES, after }),
+        await plan(candidates.nextPriority!, { atLeast: 1n }),
+      ];
+      for (const text of plans) {
+        assert.match(text, /using claim_plan_jobs_free/i);
+        assertNoScan(text);
+        assertFewRows(text);
+      }
+    });
+  },
+);
+
+interface Table {
+  readonly session: Session;
+  readonly facts: PostgresFacts;
+  plan<V>(statement: Statement<V>, values: V): Promise<string>;
 }
 
-async function statementsOf(session: Session): Promise<LeaseStatements> {
-  const inspect = postgresDialect.inspect(TABLE);
-  const { rows } = await session.query(inspect.text, bind(inspect, undefined));
-  return postgresDialect.lease(TABLE, postgresDialect.facts(TABLE, rows), "database");
-}
-
-async function checkClaim(
-  session: Session,
-  { claim }: LeaseStatements,
-  limit: number,
+/** A table of 100,000 rows, half of them leased or in the future, at the head; tried twice. */
+function withTable(
+  server: string,
+  description: TableDescription,
+  test: (table: Table) => Promise<void>,
 ): Promise<void> {
-  assert.equal(claim.kind, "at once");
-  const plan = await planOf(session, claim.claim, { now: 0, leaseSeconds: 30, limit });
-  assert.match(plan, /using claim_plan_jobs_leased/i);
-  assert.match(plan, /using claim_plan_jobs_free/i);
-  assert.match(plan, /claim_plan_jobs_pkey/);
-  assert.doesNotMatch(plan, /Seq Scan/);
+  return withDriver(server, {}, async (driver) => {
+    const session = await driver.session();
+    await session.query(`CREATE SCHEMA IF NOT EXISTS claim_plan`);
+    await session.begin();
+    try {
+      await session.query("SET LOCAL search_path TO claim_plan");
+      await session.query(`DROP TABLE IF EXISTS ${TABLE}`);
+      for (const text of postgresDialect.ddl(description)) await session.query(text);
+      await session.query(fill(description));
+      const inspect = postgresDialect.inspect(description);
+      const { rows } = await session.query(inspect.text, bind(inspect, undefined));
+      const facts = postgresDialect.facts(description, rows);
+      assert.deepEqual([facts.problems, facts.warnings], [[], []]);
+      for (const analyzed of [false, true]) {
+        if (analyzed) await session.query(`ANALYZE ${TABLE}`);
+        await test({
+          session,
+          facts,
+          plan: (statement, values) => planOf(session, statement, values),
+        });
+      }
+    } finally {
+      await session.release();
+    }
+  });
 }
 
-async function checkRenewal(session: Session, { renew }: LeaseStatements): Promise<void> {
-  const token = { attempt: 2, expiry: 0, latestExpiry: 0, until: 0 };
-  const tokens = Array.from({ length: 500 }, (_, n) => ({ ...token, id: BigInt(n) }));
-  const plan = await planOf(session, renew.many!, tokens);
-  assert.match(plan, /using claim_plan_jobs_pkey/i);
-  assert.doesNotMatch(plan, /Seq Scan/);
+function fill({ group, lockedUntil }: TableDescription): string {
+  const columns = ["payload"];
+  const values = ["'{}'"];
+  if (group !== undefined) {
+    columns.push("queue", "priority", "due");
+    values.push(
+      "'jobs'",
+      "n % 3",
+      "now() + CASE WHEN n % 4 = 1 THEN interval '1 hour' ELSE '-1 s' END",
+    );
+  }
+  if (lockedUntil !== undefined) {
+    columns.push("locked_until");
+    values.push("CASE WHEN n <= 50000 THEN now() + interval '1 hour' END");
+  }
+  return `INSERT INTO ${TABLE} (${columns.join(", ")}) ` +
+    `SELECT ${values.join(", ")} FROM generate_series(1, 100000) AS n`;
 }
 
 async function planOf<V>(session: Session, statement: Statement<V>, values: V): Promise<string> {
-  const { rows } = await session.query(`EXPLAIN ${statement.text}`, bind(statement, values));
+  await session.query("SAVEPOINT plan");
+  const { rows } = await session.query(
+    `EXPLAIN (ANALYZE, TIMING OFF) ${statement.text}`,
+    bind(statement, values),
+  );
+  await session.query("ROLLBACK TO SAVEPOINT plan");
   return rows.map((row) => Object.values(row)[0]).join("\n");
+}
+
+function assertNoScan(plan: string): void {
+  assert.doesNotMatch(plan, /Seq Scan on claim_plan_jobs/, plan);
+}
+
+/** No node of the plan has returned or rejected more than a few hundred rows. */
+function assertFewRows(plan: string): void {
+  const counts = [...plan.matchAll(/actual rows=(\d+)|Removed by Filter: (\d+)/g)]
+    .map(([, rows, removed]) => Number(rows ?? removed));
+  assert(counts.length > 0 && Math.max(...counts) <= 500, plan);
 }

@@ -1,61 +1,93 @@
-import type { LeaseToken, MessageId, TableDescription, TableFacts } from "../driver/dialect.ts";
+import type { MessageId, TableDescription } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import { quote, quoteTable } from "./quote.ts";
+import type { PostgresFacts } from "./table_facts.ts";
+
+/** A role that a column plays. */
+export type Role =
+  | "id"
+  | "payload"
+  | "attempt"
+  | "lockedUntil"
+  | "group"
+  | "priority"
+  | "retryAfter"
+  | "processedAt";
+
+/** A role whose column holds a time. */
+export type TimeRole = "lockedUntil" | "retryAfter" | "processedAt";
 
 /**
- * A described table as its statements name it. Values cross as text and are cast in SQL, so that
- * they are exact whatever the client makes of their types.
+ * A described table as its statements name it; they call a row `t`. Values cross as text and are cast
+ * in SQL, so that they are exact whatever the client makes of their types.
  */
 export class Columns {
   readonly table: string;
   readonly id: string;
   readonly payload: string;
   readonly attempt: string | undefined;
-  readonly lockedUntil: string;
-  readonly #types: Readonly<Record<"id" | "payload" | "attempt" | "lockedUntil", string>>;
+  readonly lockedUntil: string | undefined;
+  readonly group: string | undefined;
+  readonly priority: string | undefined;
+  readonly retryAfter: string | undefined;
+  readonly processedAt: string | undefined;
+  /** Whether rows may have no due time. */
+  readonly dueMayBeNull: boolean;
+  readonly #types: Readonly<Record<Role, string>>;
 
-  constructor(table: TableDescription, { columns }: TableFacts) {
+  constructor(table: TableDescription, { columns, nullable }: PostgresFacts) {
+    const names = columnNames(table);
+    const quoted = (name: string | undefined) => name === undefined ? undefined : quote(name);
     this.table = quoteTable(table.table);
     this.id = quote(table.id.column);
     this.payload = quote(table.payload.column);
-    this.attempt = table.attempt === undefined ? undefined : quote(table.attempt);
-    this.lockedUntil = quote(table.lockedUntil ?? "");
-    this.#types = {
-      id: columns.get(table.id.column) ?? "text",
-      payload: columns.get(table.payload.column) ?? "text",
-      attempt: columns.get(table.attempt ?? "") ?? "integer",
-      lockedUntil: columns.get(table.lockedUntil ?? "") ?? "timestamp with time zone",
-    };
+    this.attempt = quoted(names.attempt);
+    this.lockedUntil = quoted(names.lockedUntil);
+    this.group = quoted(names.group);
+    this.priority = quoted(names.priority);
+    this.retryAfter = quoted(names.retryAfter);
+    this.processedAt = quoted(names.processedAt);
+    this.dueMayBeNull = nullable?.has(names.retryAfter ?? "") ?? true;
+    this.#types = Object.fromEntries(
+      Object.entries(USUAL_TYPES).map(
+        ([role, type]) => [role, columns.get(names[role as Role] ?? "") ?? type],
+      ),
+    ) as Record<Role, string>;
   }
 
   /** The type of a role's column. */
-  type(role: "id" | "payload" | "attempt" | "lockedUntil"): string {
+  type(role: Role): string {
     return this.#types[role];
   }
 
   /** Text, a placeholder of it, as a value of a role's column. */
-  cast(role: "id" | "payload" | "attempt" | "lockedUntil", text: string): string {
+  cast(role: Role, text: string): string {
     return `${text}::text::${this.#types[role]}`;
   }
 
-  /** Whether times are milliseconds since 1970 in an integer. */
-  get countsMilliseconds(): boolean {
-    return this.#types.lockedUntil === "bigint";
-  }
-
-  /** The highest number that the attempt column may reach before it is counted once more. */
-  get highestAttempt(): number {
-    return this.#types.attempt === "smallint" ? 32_766 : 2_147_483_646;
+  /** Whether a role's times are milliseconds since 1970 in an integer. */
+  countsMilliseconds(role: TimeRole): boolean {
+    return this.#types[role] === "bigint";
   }
 
   /** A time as text that `cast` takes. */
-  encodeTime(time: number): string {
-    return this.countsMilliseconds ? String(Math.floor(time)) : new Date(time).toISOString();
+  encodeTime(role: TimeRole, time: number): string {
+    return this.countsMilliseconds(role) ? String(Math.floor(time)) : new Date(time).toISOString();
   }
 
-  /** The attempt of a token as text that `cast` takes. */
-  encodeAttempt({ attempt }: LeaseToken): string {
-    return String(attempt ?? 0);
+  /** What a delivery needs of a row. Bytes cross as they are, all else as the server's own text. */
+  get delivered(): string {
+    const payload = this.#types.payload === "bytea" ? this.payload : `${this.payload}::text`;
+    const attempt = this.attempt === undefined ? "" : `, t.${this.attempt}::text AS attempt`;
+    return `t.${this.id}::text AS id, t.${payload} AS payload${attempt}`;
+  }
+
+  /** Sets the attempt column one higher; nothing where there is none. What it cannot hold it skips. */
+  get countAttempt(): readonly string[] {
+    const highest = this.#types.attempt === "smallint" ? 32_766 : 2_147_483_646;
+    return this.attempt === undefined
+      ? []
+      : [`${this.attempt} = least(greatest(coalesce(t.${this.attempt}, 1), 1), ${highest}) + 1`];
   }
 
   /** An id that a statement returned as text. */
@@ -65,3 +97,30 @@ export class Columns {
       : String(id);
   }
 }
+
+/** The column of each role that is described. */
+export function columnNames(
+  table: TableDescription,
+): Readonly<Record<Role, string | undefined>> {
+  return {
+    id: table.id.column,
+    payload: table.payload.column,
+    attempt: table.attempt,
+    lockedUntil: table.lockedUntil,
+    group: table.group,
+    priority: table.priority,
+    retryAfter: table.retryAfter,
+    processedAt: table.processedAt,
+  };
+}
+
+const USUAL_TYPES: Readonly<Record<Role, string>> = {
+  id: "text",
+  payload: "text",
+  attempt: "integer",
+  lockedUntil: "timestamp with time zone",
+  group: "text",
+  priority: "integer",
+  retryAfter: "timestamp with time zone",
+  processedAt: "timestamp with time zone",
+};

@@ -14,6 +14,11 @@ else {
 const SQL: TestSql = {
   time: (time) => `to_timestamp(${time / 1000})`,
   later: (seconds) => `locked_until + interval '${seconds} seconds'`,
+  locks: (key) =>
+    `SELECT count(*) AS held FROM pg_locks CROSS JOIN hashtextextended('${key}', 0) AS hash ` +
+    `WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database ` +
+    `WHERE datname = current_database()) AND objsubid = 1 ` +
+    `AND (classid::bigint << 32 | objid::bigint) = hash`,
 };
 
 /** A database of its own for each test, gone when the test ends. */

@@ -50,6 +50,17 @@ class PostgresServerDriver implements PostgresDriver {
     }
   }
 
+  async enableLocks(): Promise<void> {
+    if (this.#pool === undefined) throw this.#notOpen();
+    if (!await this.#pool.sharesProcesses()) return;
+    throw new DriverError(
+      "unusable",
+      `Cannot hold advisory locks in the Postgres database ${this.#source.label}: a pooler gives ` +
+        `each transaction or statement another connection to the server, and a lock belongs to ` +
+        `one; connect to the server directly, or set pool_mode = session in PgBouncer`,
+    );
+  }
+
   session(): Promise<Session> {
     return this.#pool === undefined
       ? Promise.reject(this.#notOpen())

@@ -42,6 +42,11 @@ export function isLeftOver(error: unknown): boolean {
   return LAST_WORDS.has(codeOf(error)) || isLeftOver(error.cause);
 }
 
+/** Whether the server has not run the statement because an earlier one of the transaction failed. */
+export function isAfterFailure(error: unknown): boolean {
+  return error instanceof Error && codeOf(error.cause) === "25P02";
+}
+
 /** Errors about values quote them, and those may be a payload's. */
 function reasonOf(error: unknown, code: string): string {
   const message = error instanceof Error ? error.message : String(error);

@@ -1,97 +1,84 @@
-import { type ClaimAtOnce, type Clock, expiryOf, type LeaseTimes } from "../driver/dialect.ts";
-import type { Statement } from "../driver/statement.ts";
+import { type ClaimAtOnce, expiryOf, type LeaseTimes, type QueueUse } from "../driver/dialect.ts";
 import type { Columns } from "./columns.ts";
-import { Parameters } from "./parameters.ts";
+import { QueueSql, where } from "./queue_sql.ts";
+import { headSearch, search } from "./search.ts";
+import { EPOCH } from "./times.ts";
 
 type ClaimValues = LeaseTimes & { readonly limit: number };
 
 /**
- * Claims ended leases in order of expiry, then free rows in order of id, in one statement. The rows
- * are taken by an array of ids: a join would be planned for as many rows as the limit might let in,
- * and read the whole table.
+ * Claims rows in one statement: ended leases in order of expiry, then free rows; of a FIFO queue, its
+ * head. The rows are taken by an array of ids: a join would be planned for as many rows as the limit
+ * might let in, and read the whole table.
  */
-export function leaseClaim(columns: Columns, clock: Clock): ClaimAtOnce {
-  return { kind: "at once", claim: claimStatement(columns, clock) };
-}
-
-function claimStatement(columns: Columns, clock: Clock): Statement<ClaimValues> {
-  const { table, id, attempt, lockedUntil, payload } = columns;
-  const parameters = new Parameters<ClaimValues>();
-  const limit = `${parameters.add(({ limit }) => String(limit))}::text::bigint`;
-  const { now, until, said } = clock === "database"
-    ? databaseTimes(columns, parameters)
-    : givenTimes(columns, parameters);
-  const count = attempt === undefined
-    ? ""
-    : `, ${attempt} = least(greatest(coalesce(t.${attempt}, 1), 1), ${columns.highestAttempt}) + 1`;
-  return parameters.statement(`WITH expired AS MATERIALIZED (
-  SELECT ${id} AS id FROM ${table} WHERE ${lockedUntil} <= ${now}
-  ORDER BY ${lockedUntil}, ${id} LIMIT ${limit} FOR UPDATE SKIP LOCKED
-), free AS MATERIALIZED (
-  SELECT ${id} AS id FROM ${table} WHERE ${lockedUntil} IS NULL
-  ORDER BY ${id} LIMIT greatest(0, ${limit} - (SELECT count(*) FROM expired))
-  FOR UPDATE SKIP LOCKED
-), due AS (
-  SELECT id, row_number() OVER () AS position
-  FROM (SELECT id FROM expired UNION ALL SELECT id FROM free) AS found
+export function leaseClaim(columns: Columns, use: QueueUse, fifo: boolean): ClaimAtOnce {
+  const sql = new QueueSql<ClaimValues>(columns, use);
+  const { table, id, lockedUntil } = columns;
+  const { until, said } = lease(sql, use);
+  const set = [`${lockedUntil} = ${until}`, ...columns.countAttempt];
+  const claim = sql.statement(
+    `WITH RECURSIVE ${(fifo ? head(sql) : found(sql)).join(", ")}, due AS (
+  SELECT id, row_number() OVER () AS position FROM found
 ), taken AS (
-  UPDATE ${table} AS t SET ${lockedUntil} = ${until}${count}
+  UPDATE ${table} AS t SET ${set.join(", ")}
   WHERE t.${id} = ANY (ARRAY(SELECT id FROM due))
-  RETURNING t.${id} AS key, t.${id}::text AS id, t.${payload}${payloadCast(columns)} AS payload,
-    ${milliseconds(columns, `t.${lockedUntil}`)} AS expiry${
-    attempt === undefined ? "" : `, t.${attempt}::text AS attempt`
-  }${said}
+  RETURNING t.${id} AS key, ${columns.delivered},
+    ${milliseconds(columns, `t.${lockedUntil}`)} AS expiry${said}
 )
-SELECT taken.* FROM taken JOIN due ON due.id = taken.key ORDER BY due.position`);
+SELECT taken.* FROM taken JOIN due ON due.id = taken.key ORDER BY due.position`,
+  );
+  return { kind: "at once", claim };
 }
 
-interface ClaimTimes {
-  /** What is due now. */
-  readonly now: string;
-  /** When the lease ends: a whole second. */
+/** The tables that make up `found`, the ids of the rows that are locked and to be taken. */
+function found(sql: QueueSql<ClaimValues>): readonly string[] {
+  const { id } = sql.columns;
+  const limit = `${sql.parameters.add(({ limit }) => String(limit))}::text::bigint`;
+  const left = `greatest(0, ${limit} - (SELECT count(*) FROM expired))`;
+  const { tables, select } = search(sql, `t.${id} AS id`, limit, left);
+  return [
+    ...tables,
+    expired(sql, limit),
+    `free AS MATERIALIZED (\n  ${select}\n)`,
+    `found AS (\n  SELECT id FROM expired UNION ALL SELECT id FROM free\n)`,
+  ];
+}
+
+/** Rows whose lease has ended. They were due when they were claimed, and are not asked again. */
+function expired({ columns, rows, times }: QueueSql<ClaimValues>, limit: string): string {
+  const { id, lockedUntil, table } = columns;
+  const conditions = [...rows, `t.${lockedUntil} <= ${times.now("lockedUntil")}`];
+  return `expired AS MATERIALIZED (
+  SELECT t.${id} AS id FROM ${table} AS t ${where(conditions)}
+  ORDER BY t.${lockedUntil}, t.${id} LIMIT ${limit} FOR UPDATE SKIP LOCKED
+)`;
+}
+
+function head(sql: QueueSql<ClaimValues>): readonly string[] {
+  return [`found AS MATERIALIZED (\n  ${headSearch(sql, `t.${sql.columns.id} AS id`)}\n)`];
+}
+
+interface Lease {
+  /** When the lease ends: at a whole second. */
   readonly until: string;
   /** What the database's clock says, as one more column. */
   readonly said: string;
 }
 
-/** By the database's clock: the statement's own time, which an index can be searched for. */
-function databaseTimes(columns: Columns, parameters: Parameters<ClaimValues>): ClaimTimes {
+function lease({ columns, parameters, times }: QueueSql<ClaimValues>, use: QueueUse): Lease {
+  if (use.clock === "given") return { until: times.at("lockedUntil", expiryOf), said: "" };
   const seconds = parameters.add(({ leaseSeconds }) => String(leaseSeconds));
-  const epoch = "extract(epoch FROM statement_timestamp())";
-  const said = `, (${epoch} * 1000)::text AS now`;
-  if (columns.countsMilliseconds) {
-    return {
-      now: `floor(${epoch} * 1000)::bigint`,
-      until: `(floor(${epoch})::bigint + 1 + ${seconds}::text::bigint) * 1000`,
-      said,
-    };
-  }
   return {
-    now: "statement_timestamp()",
-    until: `date_trunc('second', statement_timestamp()) + ` +
-      `(1 + ${seconds}::text::int) * interval '1 second'`,
-    said,
-  };
-}
-
-/** By the clock that is given. */
-function givenTimes(columns: Columns, parameters: Parameters<ClaimValues>): ClaimTimes {
-  const now = parameters.add(({ now }) => columns.encodeTime(now));
-  const until = parameters.add((times) => columns.encodeTime(expiryOf(times)));
-  return {
-    now: columns.cast("lockedUntil", now),
-    until: columns.cast("lockedUntil", until),
-    said: "",
+    until: columns.countsMilliseconds("lockedUntil")
+      ? `(floor(${EPOCH})::bigint + 1 + ${seconds}::text::bigint) * 1000`
+      : `date_trunc('second', statement_timestamp()) + ` +
+        `(1 + ${seconds}::text::int) * interval '1 second'`,
+    said: `, (${EPOCH} * 1000)::text AS now`,
   };
 }
 
 function milliseconds(columns: Columns, time: string): string {
-  return columns.countsMilliseconds
+  return columns.countsMilliseconds("lockedUntil")
     ? `${time}::text`
     : `round(extract(epoch FROM ${time}) * 1000)::text`;
-}
-
-/** Bytes cross as they are, everything else as the server's own text. */
-function payloadCast(columns: Columns): string {
-  return columns.type("payload") === "bytea" ? "" : "::text";
 }

@@ -44,7 +44,8 @@ export interface PostgresOptions {
   readonly statementTimeout?: number;
   /**
    * Whether the address is that of a PgBouncer. Nothing is prepared then, and settings of the server
-   * that PgBouncer refuses are made in each transaction instead.
+   * that PgBouncer refuses are made in each transaction instead. The advisory lock form needs one
+   * with `pool_mode = session`.
    */
   readonly pgBouncer?: boolean;
   /** Whether statements are prepared, once per connection; so they are, except behind PgBouncer. */

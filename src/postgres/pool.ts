@@ -3,11 +3,13 @@ import { deadline } from "../driver/real_time.ts";
 import type { OwnSql, PostgresSql } from "./client.ts";
 import { excerpt, failure, isLeftOver, isStuck, noAnswer } from "./failure.ts";
 import { Permits } from "../driver/permits.ts";
-import { Transaction } from "./transaction.ts";
-import { send, type Sending } from "./values.ts";
+import { sharesProcesses } from "./shares_processes.ts";
+import { WHO_SERVES, whoServed } from "./sighting.ts";
+import { Transaction, type TransactionOptions } from "./transaction.ts";
+import { type Reply, send } from "./values.ts";
 
 /** Where connections come from, and how they are used. */
-export interface PostgresSource extends Sending {
+export interface PostgresSource extends TransactionOptions {
   /** The address without its password, for messages. */
   readonly label: string;
   /** How many connections there may be, where the client is our own. */
@@ -16,8 +18,6 @@ export interface PostgresSource extends Sending {
   readonly connect: (() => OwnSql) | { readonly theirs: PostgresSql };
   /** How long what is in flight may take to finish when a client is ended, in seconds. */
   readonly secondsToEnd: number;
-  /** Server settings that each transaction makes for itself, where no connection comes with them. */
-  readonly localSettings: Readonly<Record<string, string>>;
 }
 
 /** Connections, by the statement or by the transaction. */
@@ -38,23 +38,34 @@ export class PostgresPool {
 
   /** Runs one statement on a connection of its own. */
   async query(text: string, params: readonly SqlValue[]): Promise<QueryResult> {
-    await this.#permits.take();
-    try {
-      return await this.#withoutLeftOvers((client) => this.#send(client, text, params));
-    } finally {
-      this.#permits.give();
-    }
+    const { rows, changes } = await this.#run(text, params);
+    return { rows, changes };
   }
 
   /** Opens a transaction on a connection of its own. */
   async begin(): Promise<Transaction> {
     const transaction = await this.#open();
     try {
-      await this.#applySettings(transaction);
+      await transaction.applySettings();
       return transaction;
     } catch (error) {
       await transaction.rollback();
       throw error;
+    }
+  }
+
+  /** Whether a pooler hands connections to the server around between ours. */
+  async sharesProcesses(): Promise<boolean> {
+    if (whoServed(await this.#run(WHO_SERVES, [])).isDirect) return false;
+    const { connect, patience } = this.#source;
+    if (typeof connect !== "function") {
+      return await sharesProcesses(connect.theirs, connect.theirs, patience);
+    }
+    const [one, other] = [connect(), connect()];
+    try {
+      return await sharesProcesses(one, other, patience);
+    } finally {
+      await Promise.all([one, other].map((client) => client.end({ timeout: SECONDS_TO_CLOSE })));
     }
   }
 
@@ -76,17 +87,21 @@ export class PostgresPool {
     return this.#own;
   }
 
-  async #send(
-    client: PostgresSql,
-    text: string,
-    params: readonly SqlValue[],
-  ): Promise<QueryResult> {
+  async #run(text: string, params: readonly SqlValue[]): Promise<Reply> {
+    await this.#permits.take();
+    try {
+      return await this.#withoutLeftOvers((client) => this.#send(client, text, params));
+    } finally {
+      this.#permits.give();
+    }
+  }
+
+  async #send(client: PostgresSql, text: string, params: readonly SqlValue[]): Promise<Reply> {
     const { patience, prepare } = this.#source;
     const attempt = excerpt(text);
     try {
       const sent = send(client, text, params, prepare);
-      const { rows, changes } = await deadline(patience, sent, () => noAnswer(attempt, patience));
-      return { rows, changes };
+      return await deadline(patience, sent, () => noAnswer(attempt, patience));
     } catch (error) {
       throw failure(error, attempt);
     }
@@ -97,8 +112,10 @@ export class PostgresPool {
     try {
       return await this.#withoutLeftOvers(async (client) => {
         const transaction = await Transaction.open(client, this.#source);
-        transaction.over.then(() => this.#permits.give());
-        transaction.loss.catch((reason) => this.#suspect(client, reason));
+        transaction.over.then((reason) => {
+          this.#suspect(client, reason);
+          this.#permits.give();
+        });
         return transaction;
       });
     } catch (error) {
@@ -118,15 +135,6 @@ export class PostgresPool {
         if (left === 0 || !isLeftOver(error)) throw error;
       }
     }
-  }
-
-  async #applySettings(transaction: Transaction): Promise<void> {
-    const settings = Object.entries(this.#source.localSettings);
-    if (settings.length === 0) return;
-    const calls = settings.map((_, index) =>
-      `set_config($${2 * index + 1}::text, $${2 * index + 2}::text, true)`
-    );
-    await transaction.query(`SELECT ${calls.join(", ")}`, settings.flat());
   }
 
   /**

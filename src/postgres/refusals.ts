@@ -10,9 +10,28 @@ export function lostBefore(attempt: string, cause: DriverError | undefined): Dri
   );
 }
 
-/** The transaction was committed or rolled back at an earlier call. */
-export function endedBefore(attempt: string): DriverError {
-  return new DriverError("other", `Cannot ${attempt}: the transaction has ended; begin another`);
+/** An earlier call commits the transaction, or has ended it. */
+export function notOpen(attempt: string, state: "committing" | "ended"): DriverError {
+  return new DriverError(
+    "other",
+    state === "ended"
+      ? `Cannot ${attempt}: the transaction has ended; begin another`
+      : `Cannot ${attempt}: the transaction is being committed; wait for that`,
+  );
+}
+
+/** What needs a transaction came without one. */
+export function noTransaction(attempt: string): DriverError {
+  return new DriverError("other", `Cannot ${attempt}: no transaction is open; begin one`);
+}
+
+/** No text of Postgres can hold the key. */
+export function unfitKey(key: string): DriverError {
+  return new DriverError(
+    "other",
+    `Cannot take the lock of the key ${JSON.stringify(key)}: it holds a NUL, which no text of ` +
+      `Postgres can; leave it out`,
+  );
 }
 
 /** The statement would take the connection from under the transaction. */

@@ -1,50 +1,93 @@
 import type {
-  MessageId,
+  QueueUse,
+  RowAt,
   RowLockStatements,
+  SearchValues,
   TableDescription,
   TableFacts,
 } from "../driver/dialect.ts";
+import type { Statement } from "../driver/statement.ts";
 import { Columns } from "./columns.ts";
-import { Parameters } from "./parameters.ts";
+import { guardKey } from "./guard_key.ts";
+import { QueueSql } from "./queue_sql.ts";
+import { headSearch, search } from "./search.ts";
 
-/** The row lock form's statements for one table. */
-export function rowLockStatements(table: TableDescription, facts: TableFacts): RowLockStatements {
+/** The row lock form's statements for one queue. */
+export function rowLockStatements(
+  table: TableDescription,
+  facts: TableFacts,
+  use: QueueUse,
+): RowLockStatements {
   const columns = new Columns(table, facts);
-  const { attempt } = columns;
   return {
-    claim: claim(columns),
-    remove: byId(columns, `DELETE FROM ${columns.table} AS t`),
-    ...(attempt === undefined ? {} : {
-      spend: byId(
-        columns,
-        `UPDATE ${columns.table} AS t SET ${attempt} = ` +
-          `least(greatest(coalesce(t.${attempt}, 1), 1), ${columns.highestAttempt}) + 1`,
-      ),
-    }),
+    find: { first: [], each: [find(columns, use, table.fifo ?? false)] },
+    ...guardKey(table, use),
+    remove: remove(columns, use),
+    ...(columns.attempt === undefined ? {} : { spend: write(columns, use, () => []) }),
+    ...delay(columns, use),
+    ...bury(columns, use),
     read: (row) => ({
       id: columns.readId(row),
-      attempt: attempt === undefined ? undefined : Math.max(1, Number(row.attempt ?? 1)),
+      attempt: columns.attempt === undefined ? undefined : Math.max(1, Number(row.attempt ?? 1)),
       payload: row.payload ?? null,
     }),
   };
 }
 
-function claim(columns: Columns): RowLockStatements["claim"] {
-  const { id, table, attempt, payload } = columns;
-  const parameters = new Parameters<{ readonly limit: number }>();
-  const limit = parameters.add(({ limit }) => String(limit));
-  const bytes = columns.type("payload") === "bytea";
-  return parameters.statement(
-    `SELECT t.${id}::text AS id, t.${payload}${bytes ? "" : "::text"} AS payload` +
-      `${attempt === undefined ? "" : `, t.${attempt}::text AS attempt`} ` +
-      `FROM ${table} AS t ORDER BY t.${id} LIMIT ${limit}::text::bigint FOR UPDATE SKIP LOCKED`,
+/** One statement, which goes from priority to priority by itself. */
+function find(columns: Columns, use: QueueUse, fifo: boolean): Statement<SearchValues> {
+  const sql = new QueueSql<SearchValues>(columns, use);
+  if (fifo) return sql.statement(headSearch(sql, columns.delivered));
+  const limit = `${sql.parameters.add(({ limit }) => String(limit))}::text::bigint`;
+  const { tables, select } = search(sql, columns.delivered, limit);
+  return sql.statement(
+    tables.length === 0 ? select : `WITH RECURSIVE ${tables.join(", ")} ${select}`,
   );
 }
 
-function byId(columns: Columns, verb: string): RowLockStatements["remove"] {
-  const parameters = new Parameters<{ readonly id: MessageId }>();
-  const id = columns.cast("id", parameters.add(({ id }) => String(id)));
-  return parameters.statement(
-    `${verb} WHERE t.${columns.id} = ${id} RETURNING t.${columns.id}::text AS id`,
-  );
+function remove(columns: Columns, use: QueueUse): Statement<RowAt> {
+  const { processedAt, table } = columns;
+  const sql = new QueueSql<RowAt>(columns, use);
+  const verb = processedAt === undefined
+    ? `DELETE FROM ${table} AS t`
+    : `UPDATE ${table} AS t SET ${processedAt} = ${sql.times.now("processedAt")}`;
+  return byId(sql, verb);
+}
+
+function delay(columns: Columns, use: QueueUse): Pick<RowLockStatements, "delay"> {
+  const { retryAfter } = columns;
+  if (retryAfter === undefined) return {};
+  return {
+    delay: write<RowAt & { readonly delay: number }>(columns, use, ({ times }) => [
+      `${retryAfter} = ${times.after("retryAfter", ({ delay }) => delay)}`,
+    ]),
+  };
+}
+
+function bury(columns: Columns, use: QueueUse): Pick<RowLockStatements, "bury"> {
+  const { group, retryAfter } = columns;
+  if (group === undefined) return {};
+  return {
+    bury: write<RowAt & { readonly group: string }>(columns, use, (sql) => [
+      `${group} = ${sql.value("group", ({ group }) => group)}`,
+      ...(retryAfter === undefined ? [] : [`${retryAfter} = ${sql.times.now("retryAfter")}`]),
+    ]),
+  };
+}
+
+/** Counts an attempt, where there are any, and sets what else is to be set. */
+function write<Values extends RowAt>(
+  columns: Columns,
+  use: QueueUse,
+  set: (sql: QueueSql<Values>) => readonly string[],
+): Statement<Values> {
+  const sql = new QueueSql<Values>(columns, use);
+  const all = [...set(sql), ...columns.countAttempt];
+  return byId(sql, `UPDATE ${columns.table} AS t SET ${all.join(", ")}`);
+}
+
+function byId<Values extends RowAt>(sql: QueueSql<Values>, verb: string): Statement<Values> {
+  const { id } = sql.columns;
+  const isIt = `t.${id} = ${sql.value("id", ({ id }) => id)}`;
+  return sql.statement(`${verb} WHERE ${isIt} RETURNING t.${id}::text AS id`);
 }

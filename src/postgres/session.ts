@@ -1,7 +1,7 @@
-import type { QueryResult, Session, SqlValue } from "../driver/driver.ts";
+import type { LockHolder, QueryResult, Session, SqlValue } from "../driver/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { PostgresPool } from "./pool.ts";
-import { lostBefore } from "./refusals.ts";
+import { lostBefore, noTransaction } from "./refusals.ts";
 import type { Transaction } from "./transaction.ts";
 
 /**
@@ -50,18 +50,28 @@ export class PostgresSession implements Session {
     this.#beginning = true;
     try {
       const transaction = await this.#pool.begin();
-      transaction.loss.catch((reason) => this.#lost.abort(reason));
+      const { lost } = transaction;
+      if (lost.aborted) this.#lost.abort(lost.reason);
+      lost.addEventListener("abort", () => this.#lost.abort(lost.reason));
       this.#transaction = transaction;
     } finally {
       this.#beginning = false;
     }
   }
 
+  async checkpoint(): Promise<void> {
+    const transaction = this.#transaction;
+    if (transaction === undefined) throw noTransaction("commit");
+    try {
+      await transaction.checkpoint();
+    } finally {
+      if (transaction.hasEnded) this.#forget(transaction);
+    }
+  }
+
   async commit(): Promise<void> {
     const transaction = this.#transaction;
-    if (transaction === undefined) {
-      throw new DriverError("other", "Cannot commit: no transaction is open; begin one");
-    }
+    if (transaction === undefined) throw noTransaction("commit");
     try {
       await transaction.commit();
     } finally {
@@ -74,6 +84,11 @@ export class PostgresSession implements Session {
     if (transaction === undefined) return;
     await transaction.rollback();
     this.#forget(transaction);
+  }
+
+  async tryLock(key: string): Promise<LockHolder | undefined> {
+    if (this.#transaction === undefined) throw noTransaction("take a lock");
+    return await this.#transaction.tryLock(key);
   }
 
   release(): Promise<void> {

@@ -3,9 +3,16 @@ import type { TableDescription, TableFacts } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { Statement } from "../driver/statement.ts";
 import { columnDefinitions, ddl } from "./ddl.ts";
+import { missingIndexes } from "./missing_indexes.ts";
 import { quote, quoteTable } from "./quote.ts";
 
-/** Lists the columns of the table, if it can be found by this name. */
+/** What the checks found, as the statements need it. */
+export interface PostgresFacts extends TableFacts {
+  /** The columns that may be NULL; all of them, if nothing is known. */
+  readonly nullable?: ReadonlySet<string>;
+}
+
+/** Lists the columns of the table, and its indexes with the first of them, if it can be found by this name. */
 export function inspect(table: TableDescription): Statement<void> {
   return {
     text: `SELECT a.attname::text AS name, format_type(a.atttypid, NULL) AS type,
@@ -15,7 +22,18 @@ export function inspect(table: TableDescription): Statement<void> {
     SELECT FROM pg_index AS i
     WHERE i.indrelid = c.oid AND i.indisunique AND i.indpred IS NULL
       AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
-  ))::int AS unique_alone
+  ))::int AS unique_alone,
+  CASE WHEN row_number() OVER (ORDER BY a.attnum) = 1 THEN (
+    SELECT json_agg(json_build_object(
+      'columns', (
+        SELECT json_agg(k.attname::text ORDER BY n.place)
+        FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS n(attnum, place)
+        LEFT JOIN pg_attribute AS k ON k.attrelid = i.indrelid AND k.attnum = n.attnum
+        WHERE n.place <= i.indnkeyatts
+      ),
+      'only', pg_get_expr(i.indpred, i.indrelid)
+    )) FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisvalid
+  )::text END AS indexes
 FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
 WHERE c.oid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum`,
@@ -24,12 +42,14 @@ ORDER BY a.attnum`,
 }
 
 /** What the rows of `inspect` say, and every problem they show. */
-export function facts(table: TableDescription, rows: readonly SqlRow[]): TableFacts {
+export function facts(table: TableDescription, rows: readonly SqlRow[]): PostgresFacts {
   const columns = new Map(rows.map((row) => [String(row.name), String(row.type)]));
   return {
     exists: rows.length > 0,
     columns,
     problems: rows.length === 0 ? [missingTable(table)] : problemsOf(table, columns, rows),
+    warnings: [...narrowId(table, columns, rows), ...missingIndexes(table, rows)],
+    nullable: new Set(rows.filter((row) => !Number(row.not_null)).map(({ name }) => String(name))),
   };
 }
 
@@ -75,7 +95,7 @@ function missingColumn(table: TableDescription, column: string, definition: stri
 
 function wrongType(table: TableDescription, column: string, type: string): Finding | undefined {
   const wanted = wantedTypes(table, column);
-  if (wanted.includes(type)) return undefined;
+  if (wanted === undefined || wanted.includes(type)) return undefined;
   return {
     problem: `the column has the type ${type}`,
     fix: `make it ${wanted.join(" or ")}: ALTER TABLE ${quoteTable(table.table)} ` +
@@ -83,8 +103,11 @@ function wrongType(table: TableDescription, column: string, type: string): Findi
   };
 }
 
-/** The types that can do for the column's role; the first is the best. */
-function wantedTypes(table: TableDescription, column: string): readonly string[] {
+/** The types that can do for the column's role, the best first; any, where it plays none. */
+function wantedTypes(
+  table: TableDescription,
+  column: string,
+): readonly string[] | undefined {
   switch (column) {
     case table.id.column:
       return ["bigint", "integer", "smallint", "uuid", "text", "character varying"];
@@ -93,24 +116,58 @@ function wantedTypes(table: TableDescription, column: string): readonly string[]
         ? ["bytea"]
         : ["text", "jsonb", "json", "character varying"];
     case table.attempt:
+    case table.priority:
       return ["integer", "bigint", "smallint"];
-    default:
+    case table.group:
+      return ["text", "character varying"];
+    case table.lockedUntil:
+    case table.retryAfter:
+    case table.processedAt:
       return ["timestamp with time zone", "bigint"];
   }
 }
 
-/** A row that nobody has claimed has no expiry. */
 function wrongNull(
   table: TableDescription,
   column: string,
   rows: readonly SqlRow[],
 ): Finding | undefined {
-  const row = rows.find(({ name }) => name === column);
-  if (column !== table.lockedUntil || !Number(row?.not_null)) return undefined;
+  const notNull = Boolean(Number(rows.find(({ name }) => name === column)?.not_null));
+  const alter = `run: ALTER TABLE ${quoteTable(table.table)} ALTER COLUMN ${quote(column)}`;
+  if (column === table.priority && !notNull) {
+    return {
+      problem: "the column may be NULL, and a row without a priority would never be claimed",
+      fix: `${alter} SET DEFAULT 0, ALTER COLUMN ${quote(column)} SET NOT NULL`,
+    };
+  }
+  const empty = column === table.lockedUntil
+    ? "while nobody holds the row"
+    : column === table.processedAt
+    ? "until the row is done"
+    : undefined;
+  if (empty === undefined || !notNull) return undefined;
   return {
-    problem: "the column may not be NULL, which it is while nobody holds the row",
-    fix: `run: ALTER TABLE ${quoteTable(table.table)} ALTER COLUMN ${quote(column)} DROP NOT NULL`,
+    problem: `the column may not be NULL, which it is ${empty}`,
+    fix: `${alter} DROP NOT NULL`,
   };
+}
+
+/** Ids that the database generates run out, if they are narrow. */
+function narrowId(
+  table: TableDescription,
+  columns: ReadonlyMap<string, string>,
+  rows: readonly SqlRow[],
+): readonly SchemaProblem[] {
+  const { column } = table.id;
+  const most = { integer: "2,147,483,647", smallint: "32,767" }[columns.get(column) ?? ""];
+  const isGenerated = Number(rows.find(({ name }) => name === column)?.has_default);
+  if (most === undefined || !isGenerated) return [];
+  return [{
+    table: table.table,
+    column,
+    problem: `the id, ${columns.get(column)}, runs out after ${most} rows`,
+    fix: `run: ALTER TABLE ${quoteTable(table.table)} ALTER COLUMN ${quote(column)} TYPE bigint`,
+  }];
 }
 
 function idProblem(table: TableDescription, row: SqlRow | undefined): Finding | undefined {

@@ -1,109 +1,145 @@
-import type { QueryResult, SqlValue } from "../driver/driver.ts";
-import { deadline, every } from "../driver/real_time.ts";
+import type { LockHolder, QueryResult, SqlRow, SqlValue } from "../driver/driver.ts";
 import type { DriverError } from "../errors.ts";
-import type { PostgresSql, PostgresStatements } from "./client.ts";
-import { excerpt, failure, noAnswer } from "./failure.ts";
+import { AdvisoryLocks } from "./advisory_locks.ts";
+import type { PostgresSql } from "./client.ts";
+import { excerpt, isAfterFailure } from "./failure.ts";
+import { HeldConnection } from "./held_connection.ts";
 import * as refusals from "./refusals.ts";
-import { type Reply, send, type Sending } from "./values.ts";
+import type { Reply, Sending } from "./values.ts";
 
-/**
- * A transaction that stays open until it is told how to end: a `begin` of the client whose callback
- * waits. `begin` is rejected as soon as the connection is lost, which nothing else would tell.
- *
- * What is sent on a connection that the client knows to be closed throws outside of any promise and
- * ends the process. So nothing is sent, not even by letting the callback return, once it is lost.
- */
+/** How transactions are run. */
+export interface TransactionOptions extends Sending {
+  /** Server settings that each transaction makes for itself, where no connection comes with them. */
+  readonly localSettings: Readonly<Record<string, string>>;
+}
+
+/** A transaction on a connection that is held for it, and the locks of that connection. */
 export class Transaction {
-  readonly #sql: PostgresStatements;
-  readonly #sending: Sending;
-  readonly #end = Promise.withResolvers<void>();
-  readonly #loss = Promise.withResolvers<never>();
-  readonly #over = Promise.withResolvers<void>();
-  readonly #running = new Set<Promise<unknown>>();
-  readonly #heart: { cancel(): void };
+  readonly #connection: HeldConnection;
+  readonly #options: TransactionOptions;
+  readonly #locks: AdvisoryLocks;
+  readonly #lost = new AbortController();
   #state: "open" | "committing" | "ended" | "lost" = "open";
   #failed: DriverError | undefined;
+  #checkpoint: Promise<void> | undefined;
 
-  private constructor(sql: PostgresStatements, sending: Sending) {
-    this.#sql = sql;
-    this.#sending = sending;
-    this.#loss.promise.catch(() => {});
-    this.#heart = every(sending.heartbeat, () => this.#beat());
+  private constructor(connection: HeldConnection, options: TransactionOptions) {
+    this.#connection = connection;
+    this.#options = options;
+    this.#locks = new AdvisoryLocks(connection);
+    if (connection.lost.aborted) this.#lose(connection.lost.reason);
+    connection.lost.addEventListener("abort", () => this.#lose(connection.lost.reason));
   }
 
   /** Opens a transaction, READ COMMITTED whatever the server's default. */
-  static open(client: PostgresSql, sending: Sending): Promise<Transaction> {
-    const opened = Promise.withResolvers<Transaction>();
-    let transaction: Transaction | undefined;
-    let late = false;
-    const whole = client.begin("isolation level read committed", (sql) => {
-      if (late) return Promise.resolve();
-      transaction = new Transaction(sql, sending);
-      opened.resolve(transaction);
-      return transaction.#end.promise;
-    });
-    const close = (error?: unknown): void => {
-      if (transaction === undefined) opened.reject(failure(error, "begin a transaction"));
-      else transaction.#close(error);
-    };
-    whole.then(() => close(), close);
-    return deadline(sending.patience, opened.promise, () => {
-      late = true;
-      return noAnswer("begin a transaction", sending.patience);
-    });
+  static async open(client: PostgresSql, options: TransactionOptions): Promise<Transaction> {
+    return new Transaction(await HeldConnection.open(client, options), options);
   }
 
-  /** Resolves when the connection is free of it, or gone. */
-  get over(): Promise<void> {
-    return this.#over.promise;
+  /** Resolves when the connection is free, or gone: then with the reason. */
+  get over(): Promise<DriverError | undefined> {
+    return this.#connection.over;
   }
 
-  /** Rejects when the connection is lost; never resolves. */
-  get loss(): Promise<never> {
-    return this.#loss.promise;
+  /** Aborts, with a `DriverError`, when the connection is lost before the transaction has ended. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
   }
 
-  /** Whether the connection is lost. */
+  /** Whether the connection was lost. */
   get isLost(): boolean {
     return this.#state === "lost";
+  }
+
+  /** Whether it has been committed or rolled back. */
+  get hasEnded(): boolean {
+    return this.#state === "ended";
+  }
+
+  /** Makes the settings that no connection comes with, for as long as nothing is committed. */
+  async applySettings(): Promise<void> {
+    const settings = Object.entries(this.#options.localSettings);
+    if (settings.length === 0) return;
+    const calls = settings.map((_, index) =>
+      `set_config($${2 * index + 1}::text, $${2 * index + 2}::text, true)`
+    );
+    await this.query(`SELECT ${calls.join(", ")}`, settings.flat());
   }
 
   /** Runs one statement. */
   async query(text: string, params: readonly SqlValue[]): Promise<QueryResult> {
     const attempt = excerpt(text);
     if (ENDS_TRANSACTION.test(text)) throw refusals.wouldEndUnseen(attempt);
+    const { rows, changes } = await this.#run(attempt, text, params);
+    return { rows, changes };
+  }
+
+  /** Takes the lock of a key; `undefined` if another connection has it. */
+  async tryLock(key: string): Promise<LockHolder | undefined> {
+    const attempt = "take a lock";
     this.#refuseUnlessOpen(attempt);
-    try {
-      const answer = send(this.#sql, text, params, this.#sending.prepare);
-      const { rows, changes } = await this.#track(attempt, answer);
-      return { rows, changes };
-    } catch (error) {
-      const reason = failure(error, attempt);
-      if (!reason.message.includes(TRANSACTION_HAS_FAILED)) this.#failed = reason;
-      throw reason;
-    }
+    return await this.#locks.tryLock(
+      key,
+      async (text, params): Promise<readonly SqlRow[]> =>
+        (await this.#run(attempt, text, params)).rows,
+    );
+  }
+
+  /** Commits, and goes on in another transaction with the same locks. */
+  async checkpoint(): Promise<void> {
+    this.#refuseUnlessOpen("commit");
+    this.#checkpoint = this.#commitAndGoOn();
+    await this.#checkpoint;
   }
 
   /** Commits. Rejects if nothing was committed, and also if nobody can tell. */
   async commit(): Promise<void> {
-    this.#refuseUnlessOpen("commit");
-    this.#state = "committing";
-    this.#heart.cancel();
-    await Promise.allSettled(this.#running);
-    if (this.isLost) throw refusals.lostBefore("commit", this.#failed);
-    const { command } = await this.#sendCommit();
-    this.#finish(command === "COMMIT");
-    if (command !== "COMMIT") throw refusals.nothingCommitted(this.#failed);
+    const committed = await this.#commit();
+    this.#end();
+    await this.#locks.giveBack();
+    this.#connection.leave(committed ? "commit" : "roll back");
+    if (!committed) throw refusals.nothingCommitted(this.#failed);
   }
 
   /** Rolls back, and resolves when that is done. On a lost connection the server has done it. */
   async rollback(): Promise<void> {
-    if (this.#state === "open") this.#finish(false);
-    const { patience } = this.#sending;
-    await deadline(patience, this.over, () => noAnswer("roll back", patience)).catch((reason) => {
-      this.#loss.reject(reason);
-      this.#over.resolve();
-    });
+    await this.#checkpoint?.catch(() => {});
+    if (this.#state === "open") {
+      this.#end();
+      await this.#rollBackBeneathLocks();
+      await this.#connection.leave("roll back");
+    }
+    await this.over;
+  }
+
+  async #commitAndGoOn(): Promise<void> {
+    const committed = await this.#commit();
+    if (this.#state === "committing") this.#state = "open";
+    const failed = this.#failed;
+    if (!this.isLost) this.#failed = undefined;
+    // Where they fail, so does the next statement.
+    await this.applySettings().catch(() => {});
+    if (!committed) throw refusals.nothingCommitted(failed);
+  }
+
+  /** Resolves to whether the server has committed; otherwise it has rolled back. */
+  async #commit(): Promise<boolean> {
+    this.#refuseUnlessOpen("commit");
+    this.#state = "committing";
+    await this.#connection.idle();
+    if (this.isLost) throw refusals.lostBefore("commit", this.#failed);
+    const [, committed] = await Promise.allSettled([this.#checkConstraints(), this.#sendCommit()]);
+    if (committed.status === "rejected") throw committed.reason;
+    return committed.value.command === "COMMIT";
+  }
+
+  /**
+   * When COMMIT itself fails, the client has the connection back at once, locks and all. So what is
+   * deferred to COMMIT fails here.
+   */
+  async #checkConstraints(): Promise<void> {
+    if (this.#connection.isClean) return;
+    await this.#send("commit", "SET CONSTRAINTS ALL IMMEDIATE", [], false);
   }
 
   /**
@@ -113,82 +149,59 @@ export class Transaction {
    */
   async #sendCommit(): Promise<Reply> {
     try {
-      return await this.#track("commit", send(this.#sql, "COMMIT AND CHAIN", [], false));
+      return await this.#connection.send("commit", "COMMIT AND CHAIN", [], false);
     } catch (error) {
-      const reason = failure(error, "commit");
+      const reason = error as DriverError;
       if (reason.kind === "disconnected") throw refusals.outcomeUnknown(reason);
       // The server has rolled back, and the client has taken the connection: it is left alone.
-      this.#state = "ended";
-      this.#over.resolve();
+      this.#end();
+      this.#locks.letGo();
       throw reason;
     }
   }
 
-  /** Waits for an answer; the client itself does not always notice that none can come any more. */
-  async #track<T>(attempt: string, answer: Promise<T>): Promise<T> {
-    const { patience } = this.#sending;
-    const waiting = deadline(patience, Promise.race([answer, this.loss]), () => {
-      const late = noAnswer(attempt, patience);
-      this.#giveUp(late);
-      return late;
-    });
-    this.#running.add(waiting);
+  async #rollBackBeneathLocks(): Promise<void> {
+    if (this.#connection.isClean) return;
+    await this.#connection.idle();
+    await this.#connection.send("roll back", "ROLLBACK AND CHAIN", [], false).catch(() => {});
+    await this.#locks.giveBack();
+  }
+
+  async #run(attempt: string, text: string, params: readonly SqlValue[]): Promise<Reply> {
+    this.#refuseUnlessOpen(attempt);
+    return await this.#send(attempt, text, params, this.#options.prepare);
+  }
+
+  async #send(
+    attempt: string,
+    text: string,
+    params: readonly SqlValue[],
+    prepare: boolean,
+  ): Promise<Reply> {
     try {
-      return await waiting;
+      return await this.#connection.send(attempt, text, params, prepare);
     } catch (error) {
-      const reason = failure(error, attempt);
-      if (reason.kind === "disconnected") this.#lose(reason);
+      if (!isAfterFailure(error)) this.#failed = error as DriverError;
       throw error;
-    } finally {
-      this.#running.delete(waiting);
     }
   }
 
-  /** An empty statement: the server takes it even when the transaction has failed. */
-  #beat(): void {
-    if (this.#running.size > 0 || this.#state !== "open") return;
-    const beat = Promise.resolve(this.#sql.unsafe("", [], { prepare: false, simple: true }));
-    this.#track("keep a transaction open", beat).catch(() => {});
-  }
-
-  /** The connection may be there still: should it wake up, the client's ROLLBACK frees it. */
-  #giveUp(reason: DriverError): void {
-    if (this.isLost) return;
-    this.#lose(reason);
-    this.#end.reject(reason);
-  }
-
   #lose(reason: DriverError): void {
-    if (this.#state === "lost" || this.#state === "ended") return;
+    if (this.#state === "ended") return;
     this.#state = "lost";
     this.#failed = reason;
-    this.#heart.cancel();
-    this.#loss.reject(reason);
-    this.#over.resolve();
+    this.#lost.abort(reason);
   }
 
-  /** Lets the client end the transaction. */
-  #finish(well: boolean): void {
-    this.#state = "ended";
-    this.#heart.cancel();
-    if (well) this.#end.resolve();
-    else this.#end.reject(ROLLED_BACK);
-  }
-
-  /** The client's `begin` has settled. */
-  #close(error?: unknown): void {
-    if (this.#state !== "ended") this.#lose(failure(error, "keep a transaction open"));
-    this.#over.resolve();
+  #end(): void {
+    if (this.#state !== "lost") this.#state = "ended";
   }
 
   #refuseUnlessOpen(attempt: string): void {
-    if (this.isLost) throw refusals.lostBefore(attempt, this.#failed);
-    if (this.#state !== "open") throw refusals.endedBefore(attempt);
+    if (this.#state === "lost") throw refusals.lostBefore(attempt, this.#failed);
+    if (this.#state !== "open") throw refusals.notOpen(attempt, this.#state);
   }
 }
-
-const TRANSACTION_HAS_FAILED = "25P02";
-const ROLLED_BACK = new Error("Rolled back");
 
 /** Statements after which the client gives the connection to somebody else. */
 const ENDS_TRANSACTION =

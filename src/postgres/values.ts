@@ -11,9 +11,12 @@ export interface Sending {
   readonly heartbeat: number;
 }
 
-/** What a statement gave back, and what the server says it was: `COMMIT`, `ROLLBACK`. */
+/** What a statement gave back, and what the client knows of it besides. */
 export interface Reply extends QueryResult {
+  /** What the server says it was: `COMMIT`, `ROLLBACK`. */
   readonly command: string | undefined;
+  /** The process that serves the connection, as told at its start; a pooler makes one up. */
+  readonly process: number | undefined;
 }
 
 /**
@@ -47,6 +50,7 @@ interface RawRows extends ReadonlyArray<readonly (Uint8Array | null)[]> {
   readonly count: number | null;
   readonly command: string | undefined;
   readonly columns: readonly Column[] | undefined;
+  readonly state: { readonly pid: number } | undefined;
 }
 
 interface Column {
@@ -61,6 +65,7 @@ function readReply(reply: unknown): Reply {
     rows: Array.from(raw, (row) => readRow(columns, row)),
     changes: columns.length > 0 ? 0 : raw.count ?? 0,
     command: raw.command,
+    process: raw.state?.pid,
   };
 }
 

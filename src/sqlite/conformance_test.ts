@@ -9,18 +9,21 @@ const SQL: TestSql = {
   later: (seconds) => `locked_until + ${seconds * 1000}`,
 };
 const oneConnection: Skip = {
-  reason: "there is one connection to a database in memory, and no row lock",
-  needs: ["connections", "processes", "row locks"],
+  reason: "there is one connection to a database in memory, no server and no row lock",
+  needs: ["connections", "processes", "row locks", "a server"],
 };
-const noRowLocks: Skip = { reason: "SQLite has no row locks", needs: ["row locks"] };
+const noServer: Skip = {
+  reason: "SQLite has no server, and no row locks",
+  needs: ["row locks", "a server"],
+};
 testDriver("SQLite in memory", inMemory, { skip: oneConnection });
 testDriver("SQLite through a handle of node:sqlite", throughHandle, { skip: oneConnection });
-testDriver("SQLite in a file", () => inFile(), { skip: noRowLocks });
+testDriver("SQLite in a file", () => inFile(), { skip: noServer });
 testDriver("SQLite in a file that another process keeps writing", inBusyFile, {
-  skip: noRowLocks,
+  skip: noServer,
 });
 if (await dbSqliteLoads()) {
-  testDriver("SQLite through @db/sqlite", inFileOfDbSqlite, { skip: noRowLocks });
+  testDriver("SQLite through @db/sqlite", inFileOfDbSqlite, { skip: noServer });
 }
 
 function inMemory(): Promise<TestDatabase> {

@@ -2,6 +2,8 @@ import { DriverError } from "../errors.ts";
 import type { QueryResult, SqlValue } from "../driver/driver.ts";
 import { giveWay, monotonic, pause } from "../driver/real_time.ts";
 import type { SqliteClient } from "./client.ts";
+import { enterExclusively, leaveExclusively } from "./exclusive_process.ts";
+import { LockRegistry, shareRegistry } from "./lock_registry.ts";
 import { classify } from "./result_code.ts";
 import { shareGate, unshareGate, WriterGate } from "./writer_gate.ts";
 
@@ -25,6 +27,8 @@ export class SqliteConnection {
   readonly #settings: ConnectionSettings;
   #file = "";
   #gate = new WriterGate();
+  #locks = new LockRegistry();
+  #isExclusive = false;
   #closed = false;
 
   /** Sets the connection up: WAL for a file of our own, and a check that it can be written. */
@@ -93,9 +97,23 @@ export class SqliteConnection {
     if (!this.#closed && this.#client.inTransaction) this.run("ROLLBACK");
   }
 
+  /** Who holds the lock of each key. */
+  get locks(): LockRegistry {
+    return this.#locks;
+  }
+
+  /** Lets no other process use locks of this database. One in memory is of this process anyway. */
+  enableLocks(): void {
+    if (this.#isExclusive || this.#file === "") return;
+    enterExclusively(this.#file);
+    this.#isExclusive = true;
+  }
+
   /** Gives the gate back, and closes the connection unless it is a caller's handle. */
   close(): void {
     this.#closed = true;
+    if (this.#isExclusive) leaveExclusively(this.#file);
+    this.#isExclusive = false;
     if (this.#file !== "") unshareGate(this.#file);
     this.#file = "";
     this.#client.release();
@@ -133,7 +151,9 @@ export class SqliteConnection {
     const { rows } = await this.#runWhenFree("PRAGMA database_list");
     const main = rows.find((row) => row.name === "main");
     const file = String(main?.file ?? "");
-    if (file !== "") this.#gate = shareGate(file, this.#client.library);
+    if (file === "") return file;
+    this.#gate = shareGate(file, this.#client.library);
+    this.#locks = shareRegistry(file);
     return file;
   }
 

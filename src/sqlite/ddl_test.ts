@@ -123,7 +123,8 @@ function largeTable(
     SELECT ${id}, '{"n":' || n || '}', CASE WHEN n <= ${LEASED} THEN ${expiry} END FROM numbers
   `);
   const columns = new Map([["locked_until", timeType]]);
-  return { database, statements: leaseStatements(table, { exists: true, columns, problems: [] }) };
+  const known = { exists: true, columns, problems: [], warnings: [] };
+  return { database, statements: leaseStatements(table, known, { clock: "given" }) };
 }
 
 function planOf<V>(database: DatabaseSync, statement: Statement<V>, values: V): string {
@@ -141,8 +142,8 @@ for (
   Deno.test(`each part of a claim reads its index in order, with ${name}`, () => {
     const { database, statements } = largeTable(variant);
     using _database = database;
-    const [expired, free] = statements.claim.find;
-    const values = { now: NOW, limit: 10 };
+    const { first: [expired], each: [free] } = statements.claim.find;
+    const values = { now: NOW, limit: 10, priority: 0n };
     for (const analysed of [false, true]) {
       if (analysed) database.exec("ANALYZE");
       const expiredPlan = planOf(database, expired!, values);
@@ -158,12 +159,15 @@ for (
     const { database, statements } = largeTable(variant);
     using _database = database;
     const idOf = (n: number) => variant.id === undefined ? n : `job-${String(n).padStart(6, "0")}`;
-    const [expired, free] = statements.claim.find;
+    const { first: [expired], each: [free] } = statements.claim.find;
     const ask = <V>(statement: Statement<V>, values: V) =>
       database.prepare(statement.text).all(...bind(statement, values)).map(({ id }) => id);
-    assert.deepEqual(ask(expired!, { now: NOW, limit: 3 }), []);
-    assert.deepEqual(ask(free!, { now: NOW, limit: 3 }), [50_001, 50_002, 50_003].map(idOf));
-    const later = { now: NOW + 3_600_000 + 2, limit: 3 };
+    assert.deepEqual(ask(expired!, { now: NOW, limit: 3, priority: 0n }), []);
+    assert.deepEqual(
+      ask(free!, { now: NOW, limit: 3, priority: 0n }),
+      [50_001, 50_002, 50_003].map(idOf),
+    );
+    const later = { now: NOW + 3_600_000 + 2, limit: 3, priority: 0n };
     assert.deepEqual(ask(expired!, later), [1, 2].map(idOf));
   });
 }
@@ -171,14 +175,14 @@ for (
 Deno.test("each part of a claim reads its index, with text times", () => {
   const { database, statements } = largeTable({ timeType: "TEXT" });
   using _database = database;
-  const [expired, free] = statements.claim.find;
+  const { first: [expired], each: [free] } = statements.claim.find;
   for (const analysed of [false, true]) {
     if (analysed) database.exec("ANALYZE");
     assert.match(
-      planOf(database, expired!, { now: NOW, limit: 10 }),
+      planOf(database, expired!, { now: NOW, limit: 10, priority: 0n }),
       /USING (COVERING )?INDEX jobs_leased \(locked_until<\?\)/,
     );
-    const freePlan = planOf(database, free!, { now: NOW, limit: 10 });
+    const freePlan = planOf(database, free!, { now: NOW, limit: 10, priority: 0n });
     assert.match(freePlan, /USING (COVERING )?INDEX jobs_free/);
     assert.doesNotMatch(freePlan, /TEMP B-TREE/);
   }

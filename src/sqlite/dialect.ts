@@ -1,15 +1,8 @@
-import type {
-  Dialect,
-  LeaseStatements,
-  NewRow,
-  PublishStatement,
-  TableDescription,
-  TableFacts,
-} from "../driver/dialect.ts";
-import type { Statement } from "../driver/statement.ts";
+import type { Dialect } from "../driver/dialect.ts";
+import { advisoryLockStatements } from "./advisory_lock_statements.ts";
 import { ddl } from "./ddl.ts";
-import { leaseStatements, readId } from "./lease_statements.ts";
-import { quote, quoteTable } from "./quote.ts";
+import { leaseStatements } from "./lease_statements.ts";
+import { publishStatement } from "./publish_statement.ts";
 import { facts, inspect } from "./table_facts.ts";
 
 /** How statements are written for SQLite 3.35 and later. */
@@ -18,27 +11,7 @@ export const sqliteDialect: Dialect = {
   ddl,
   inspect,
   facts,
-  lease(table: TableDescription, facts: TableFacts): LeaseStatements {
-    return leaseStatements(table, facts);
-  },
-  publish,
+  lease: leaseStatements,
+  advisoryLock: advisoryLockStatements,
+  publish: publishStatement,
 };
-
-function publish(table: TableDescription): PublishStatement {
-  const columns = [table.payload.column];
-  const params: Statement<NewRow>["params"][number][] = [({ payload }) => payload];
-  if (table.id.generatedBy === "service") {
-    columns.push(table.id.column);
-    params.push(({ id }) => id ?? null);
-  }
-  if (table.attempt !== undefined) {
-    columns.push(table.attempt);
-    params.push(() => 1n);
-  }
-  const insert: Statement<NewRow> = {
-    text: `INSERT INTO ${quoteTable(table.table)} (${columns.map(quote).join(", ")}) ` +
-      `VALUES (${columns.map(() => "?").join(", ")}) RETURNING ${quote(table.id.column)} AS id`,
-    params,
-  };
-  return { insert, readId };
-}

@@ -53,13 +53,14 @@ class SqliteFileDriver implements SqliteDriver {
     }
   }
 
-  session(): Promise<Session> {
-    if (this.#connection !== undefined) {
-      return Promise.resolve(new SqliteSession(this.#connection));
-    }
-    return Promise.reject(
-      new ClosedError(`Cannot use the SQLite database ${this.#source.label}: it is not open`),
-    );
+  // deno-lint-ignore require-await -- a refusal is a rejection
+  async enableLocks(): Promise<void> {
+    this.#opened().enableLocks();
+  }
+
+  // deno-lint-ignore require-await -- a refusal is a rejection
+  async session(): Promise<Session> {
+    return new SqliteSession(this.#opened());
   }
 
   classify(error: unknown): DriverErrorKind {
@@ -72,6 +73,11 @@ class SqliteFileDriver implements SqliteDriver {
     const connection = await opening?.catch(() => undefined);
     this.#connection = undefined;
     connection?.close();
+  }
+
+  #opened(): SqliteConnection {
+    if (this.#connection !== undefined) return this.#connection;
+    throw new ClosedError(`Cannot use the SQLite database ${this.#source.label}: it is not open`);
   }
 
   async #connect(): Promise<SqliteConnection> {

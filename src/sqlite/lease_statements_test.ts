@@ -26,166 +26,9 @@ function statementsOf(table: TableDescription, timeType: string): SqliteLeaseSta
     exists: true,
     columns: new Map([["locked_until", timeType]]),
     problems: [],
-  });
+    warnings: [],
+  }, { clock: "given" });
 }
-
-/** Text and parameters of each statement, all bound with the same values. */
-function snapshot(attempt: string | undefined, timeType: string) {
-  const statements = statementsOf(describe({ table: "main.jobs", attempt }), timeType);
-  const values = {
-    ...LEASE,
-    until: Date.UTC(2026, 0, 31, 10, 0, 31),
-    limit: 5,
-    ids: [9007199254740993n, 'a"b'],
-    id: 7n,
-    attempt: attempt === undefined ? undefined : 3,
-    expiry: Date.UTC(2026, 0, 31, 10, 0, 31),
-    latestExpiry: Date.UTC(2026, 0, 31, 10, 0, 46),
-    delay: 1_500,
-  };
-  const show = <V>(statement: Statement<V>) => [statement.text, bind(statement, values as V)];
-  assert.equal(statements.claim.find.length, 2);
-  return {
-    expired: show(statements.claim.find[0]!),
-    unclaimed: show(statements.claim.find[1]!),
-    take: show(statements.claim.take),
-    renew: show(statements.renew.one),
-    remove: show(statements.remove.one),
-    free: show(statements.free.one),
-    delay: show(statements.delay.one),
-    release: show(statements.release.one),
-  };
-}
-
-const UNCLAIMED = [
-  `SELECT "id" AS id FROM "main"."jobs" WHERE "locked_until" IS NULL ` +
-  `AND typeof("id") IN ('integer', 'text') ORDER BY "id" LIMIT ?`,
-  [5n],
-];
-
-Deno.test("the statements for integer times and attempts", () => {
-  const expiry = 1769853631000n; // 10:00:31.000, a second more than the lease, cut to the second
-  const latest = 1769853646000n;
-  const guard = `WHERE "id" = ? AND "attempt" = ? AND "locked_until" <= ? RETURNING "id" AS id`;
-  assert.deepEqual(snapshot("attempt", "INTEGER"), {
-    expired: [
-      `SELECT "id" AS id FROM "main"."jobs" WHERE "locked_until" <= ? ` +
-      `AND typeof("id") IN ('integer', 'text') ORDER BY "locked_until", "id" LIMIT ?`,
-      [1769853600250n, 5n],
-    ],
-    unclaimed: UNCLAIMED,
-    take: [
-      `UPDATE "main"."jobs" SET "locked_until" = ?, ` +
-      `"attempt" = min(max(CAST(coalesce("attempt", 1) AS INTEGER), 1), 2147483646) + 1 ` +
-      `WHERE "id" IN (SELECT value FROM json_each(?)) RETURNING "id" AS id, ` +
-      `"locked_until" AS expiry, "payload" AS payload, "attempt" AS attempt`,
-      [expiry, `[9007199254740993,"a\\"b"]`],
-    ],
-    renew: [`UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`, [expiry, 7n, 3n, latest]],
-    remove: [`DELETE FROM "main"."jobs" ${guard}`, [7n, 3n, latest]],
-    free: [`UPDATE "main"."jobs" SET "locked_until" = NULL ${guard}`, [7n, 3n, latest]],
-    delay: [
-      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
-      [1769853602001n, 7n, 3n, latest],
-    ],
-    release: [
-      `UPDATE "main"."jobs" SET "locked_until" = ?, "attempt" = "attempt" - 1 ${guard}`,
-      [1769853601000n, 7n, 3n, latest],
-    ],
-  });
-});
-
-Deno.test("the statements for integer times without attempts", () => {
-  const expiry = 1769853631000n;
-  const latest = 1769853646000n;
-  const guard = `WHERE "id" = ? AND "locked_until" IN (?, ?) RETURNING "id" AS id`;
-  assert.deepEqual(snapshot(undefined, "INTEGER"), {
-    expired: [
-      `SELECT "id" AS id FROM "main"."jobs" WHERE "locked_until" <= ? ` +
-      `AND typeof("id") IN ('integer', 'text') ORDER BY "locked_until", "id" LIMIT ?`,
-      [1769853600250n, 5n],
-    ],
-    unclaimed: UNCLAIMED,
-    take: [
-      `UPDATE "main"."jobs" SET "locked_until" = ? ` +
-      `WHERE "id" IN (SELECT value FROM json_each(?)) RETURNING "id" AS id, ` +
-      `"locked_until" AS expiry, "payload" AS payload`,
-      [expiry, `[9007199254740993,"a\\"b"]`],
-    ],
-    renew: [`UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`, [expiry, 7n, expiry, latest]],
-    remove: [`DELETE FROM "main"."jobs" ${guard}`, [7n, expiry, latest]],
-    free: [
-      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
-      [1769853601000n, 7n, expiry, latest],
-    ],
-    delay: [
-      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
-      [1769853601000n, 7n, expiry, latest],
-    ],
-    release: [
-      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
-      [1769853601000n, 7n, expiry, latest],
-    ],
-  });
-});
-
-const EXPIRED_TEXT = [
-  `SELECT "id" AS id FROM "main"."jobs" ` +
-  `WHERE "locked_until" <= ? AND julianday("locked_until") <= julianday(?) ` +
-  `AND typeof("id") IN ('integer', 'text') ORDER BY julianday("locked_until"), "id" LIMIT ?`,
-  ["2026-01-31T10:00:00~", "2026-01-31T10:00:00.250Z", 5n],
-];
-
-Deno.test("the statements for text times and attempts", () => {
-  const expiry = "2026-01-31T10:00:31.000Z";
-  const latest = "2026-01-31T10:00:46.000Z";
-  const guard = `WHERE "id" = ? AND "attempt" = ? AND "locked_until" <= ? RETURNING "id" AS id`;
-  assert.deepEqual(snapshot("attempt", "TEXT"), {
-    expired: EXPIRED_TEXT,
-    unclaimed: UNCLAIMED,
-    take: [
-      `UPDATE "main"."jobs" SET "locked_until" = ?, ` +
-      `"attempt" = min(max(CAST(coalesce("attempt", 1) AS INTEGER), 1), 2147483646) + 1 ` +
-      `WHERE "id" IN (SELECT value FROM json_each(?)) RETURNING "id" AS id, ` +
-      `"locked_until" AS expiry, "payload" AS payload, "attempt" AS attempt`,
-      [expiry, `[9007199254740993,"a\\"b"]`],
-    ],
-    renew: [`UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`, [expiry, 7n, 3n, latest]],
-    remove: [`DELETE FROM "main"."jobs" ${guard}`, [7n, 3n, latest]],
-    free: [`UPDATE "main"."jobs" SET "locked_until" = NULL ${guard}`, [7n, 3n, latest]],
-    delay: [
-      `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`,
-      ["2026-01-31T10:00:02.001Z", 7n, 3n, latest],
-    ],
-    release: [
-      `UPDATE "main"."jobs" SET "locked_until" = ?, "attempt" = "attempt" - 1 ${guard}`,
-      ["2026-01-31T10:00:01.000Z", 7n, 3n, latest],
-    ],
-  });
-});
-
-Deno.test("the statements for text times without attempts", () => {
-  const expiry = "2026-01-31T10:00:31.000Z";
-  const latest = "2026-01-31T10:00:46.000Z";
-  const next = "2026-01-31T10:00:01.000Z";
-  const guard = `WHERE "id" = ? AND "locked_until" IN (?, ?) RETURNING "id" AS id`;
-  const update = `UPDATE "main"."jobs" SET "locked_until" = ? ${guard}`;
-  assert.deepEqual(snapshot(undefined, "TEXT"), {
-    expired: EXPIRED_TEXT,
-    unclaimed: UNCLAIMED,
-    take: [
-      `UPDATE "main"."jobs" SET "locked_until" = ? ` +
-      `WHERE "id" IN (SELECT value FROM json_each(?)) RETURNING "id" AS id, ` +
-      `"locked_until" AS expiry, "payload" AS payload`,
-      [expiry, `[9007199254740993,"a\\"b"]`],
-    ],
-    renew: [update, [expiry, 7n, expiry, latest]],
-    remove: [`DELETE FROM "main"."jobs" ${guard}`, [7n, expiry, latest]],
-    free: [update, [next, 7n, expiry, latest]],
-    delay: [update, [next, 7n, expiry, latest]],
-    release: [update, [next, 7n, expiry, latest]],
-  });
-});
 
 Deno.test("the declared type of the column decides how times are kept", () => {
   const first = (type: string) => bind(statementsOf(describe(), type).renew.one, token(1n))[0];
@@ -232,7 +75,8 @@ class Table implements Disposable {
   }
 
   claimable(part: 0 | 1, now = NOW, limit = 1_000): SqlValue[] {
-    return this.run(this.statements.claim.find[part]!, { now, limit }).map(({ id }) => id!);
+    const { first, each } = this.statements.claim.find;
+    return this.run([...first, ...each][part]!, { now, limit, priority: 0n }).map(({ id }) => id!);
   }
 
   take(ids: readonly MessageId[], times = LEASE): LeaseToken[] {
@@ -290,8 +134,10 @@ for (const timeType of ["INTEGER", "TEXT"]) {
           assert.deepEqual(table.run(table.statements.renew.one, { ...token, ...later }), [
             { id: token.id },
           ]);
-          assert.deepEqual(table.run(table.statements.remove.one, renewed), [{ id: token.id }]);
-          assert.deepEqual(table.run(table.statements.remove.one, renewed), []);
+          assert.deepEqual(table.run(table.statements.remove.one, { ...renewed, now: NOW }), [{
+            id: token.id,
+          }]);
+          assert.deepEqual(table.run(table.statements.remove.one, { ...renewed, now: NOW }), []);
         }
         const left = table.query("SELECT id FROM jobs").map(({ id }) => id);
         assert.deepEqual(left, typeof ids[0] === "bigint" ? [9007199254740992n] : []);
@@ -316,7 +162,7 @@ for (const timeType of ["INTEGER", "TEXT"]) {
         const values = { ...first!, now: first!.expiry, until: first!.expiry, delay: 0 };
         assert.deepEqual(table.run(table.statements[name].one, values), [], `a late ${name}`);
       }
-      assert.deepEqual(table.run(table.statements.remove.one, second!), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, { ...second!, now: NOW }), [{ id }]);
     });
 
     Deno.test(`a settle with the old expiry holds after a renewal, ${kind}`, () => {
@@ -326,7 +172,9 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       const times = { until: token!.expiry + 15_000 };
       assert.equal(table.run(table.statements.renew.one, { ...token!, ...times }).length, 1);
       const uncertain = { ...token!, latestExpiry: token!.expiry + 15_000 };
-      assert.deepEqual(table.run(table.statements.remove.one, uncertain), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, { ...uncertain, now: NOW }), [{
+        id,
+      }]);
     });
 
     Deno.test(`a settle holds though the renewal tried before it never arrived, ${kind}`, () => {
@@ -334,7 +182,9 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       const id = table.insert({});
       const [token] = table.take([id]);
       const uncertain = { ...token!, latestExpiry: token!.expiry + 15_000 };
-      assert.deepEqual(table.run(table.statements.remove.one, uncertain), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, { ...uncertain, now: NOW }), [{
+        id,
+      }]);
     });
 
     Deno.test(`a freed row is claimable within a second, and an old token is no more, ${kind}`, () => {
@@ -347,8 +197,8 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       assert.deepEqual([...table.claimable(0, now), ...table.claimable(1, now)], [id]);
       const [second] = table.take([id], { now, leaseSeconds: 30 });
       assert.equal(second!.attempt, attempt === undefined ? undefined : 3);
-      assert.deepEqual(table.run(table.statements.remove.one, first!), []);
-      assert.deepEqual(table.run(table.statements.remove.one, second!), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, { ...first!, now: NOW }), []);
+      assert.deepEqual(table.run(table.statements.remove.one, { ...second!, now: NOW }), [{ id }]);
     });
 
     Deno.test(`a released row keeps its attempt, and its old token is no more, ${kind}`, () => {
@@ -362,8 +212,8 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       const [second] = table.take([id], { now: next, leaseSeconds: 30 });
       assert.equal(second!.attempt, first!.attempt);
       assert(second!.expiry > first!.expiry);
-      assert.deepEqual(table.run(table.statements.remove.one, first!), []);
-      assert.deepEqual(table.run(table.statements.remove.one, second!), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, { ...first!, now: NOW }), []);
+      assert.deepEqual(table.run(table.statements.remove.one, { ...second!, now: NOW }), [{ id }]);
     });
 
     Deno.test(`a holder with a shorter lease keeps its row from a late settle, ${kind}`, () => {
@@ -375,11 +225,11 @@ for (const timeType of ["INTEGER", "TEXT"]) {
       const [holder] = table.take([id], { now: stalled!.expiry, leaseSeconds: 5 });
       assert(holder!.expiry > stalled!.expiry && holder!.expiry < late.latestExpiry);
       assert.deepEqual(
-        table.run(table.statements.remove.one, late),
+        table.run(table.statements.remove.one, { ...late, now: NOW }),
         [],
         "a late settle has deleted the row of the holder",
       );
-      assert.deepEqual(table.run(table.statements.remove.one, holder!), [{ id }]);
+      assert.deepEqual(table.run(table.statements.remove.one, { ...holder!, now: NOW }), [{ id }]);
     });
   }
 
@@ -441,7 +291,7 @@ Deno.test("a settle works on a row whose time another program wrote in its own f
   assert.deepEqual(table.query("SELECT locked_until FROM jobs"), [
     { locked_until: "2026-01-31T10:00:31.000Z" },
   ]);
-  assert.deepEqual(table.run(table.statements.remove.one, token!), [{ id }]);
+  assert.deepEqual(table.run(table.statements.remove.one, { ...token!, now: NOW }), [{ id }]);
 });
 
 Deno.test("an attempt that is no possible number is claimable, and ends as one", () => {
@@ -474,7 +324,11 @@ Deno.test("an attempt that is no possible number is claimable, and ends as one",
     assert.equal(token!.attempt, Number(expected), place);
     const [row] = table.query("SELECT attempt, typeof(attempt) AS type FROM jobs");
     assert.deepEqual(row, { attempt: expected, type: "integer" }, place);
-    assert.deepEqual(table.run(table.statements.remove.one, token!), [{ id }], place);
+    assert.deepEqual(
+      table.run(table.statements.remove.one, { ...token!, now: NOW }),
+      [{ id }],
+      place,
+    );
   }
 });
 
@@ -530,15 +384,16 @@ Deno.test("names are quoted, whatever is in them", () => {
     exists: true,
     columns: new Map([["order", "INTEGER"]]),
     problems: [],
-  });
+    warnings: [],
+  }, { clock: "given" });
   database.exec(`INSERT INTO "my ""jobs""" ("select") VALUES ('x')`);
   const run = <V>(statement: Statement<V>, values: V): SqlRow[] =>
     database.prepare(statement.text).all(...bind(statement, values)) as SqlRow[];
-  assert.equal(run(statements.claim.find[1]!, { now: NOW, limit: 1 })[0]!.id, 1);
+  assert.equal(run(statements.claim.find.each[0]!, { now: NOW, limit: 1, priority: 0n })[0]!.id, 1);
   const { id, attempt, expiry } = statements.read(
     run(statements.claim.take, { ...LEASE, ids: [1n] })[0]!,
   );
   const held = { id, attempt, expiry, latestExpiry: expiry };
   assert.equal(run(statements.renew.one, { ...held, until: held.expiry }).length, 1);
-  assert.equal(run(statements.remove.one, held).length, 1);
+  assert.equal(run(statements.remove.one, { ...held, now: NOW }).length, 1);
 });

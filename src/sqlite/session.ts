@@ -1,5 +1,5 @@
 import { DriverError } from "../errors.ts";
-import type { QueryResult, Session, SqlValue } from "../driver/driver.ts";
+import type { LockHolder, QueryResult, Session, SqlValue } from "../driver/driver.ts";
 import { runText, type Steps } from "../driver/steps.ts";
 import type { SqliteConnection } from "./connection.ts";
 import { classify } from "./result_code.ts";
@@ -57,7 +57,13 @@ export class SqliteSession implements Session {
 
   async commit(): Promise<void> {
     await this.#connection.whenFree(() => this.#connection.run("COMMIT"));
+    this.#connection.locks.unlock(this);
     this.#leave();
+  }
+
+  /** The lock is this session's, not a transaction's: there need be none. */
+  tryLock(key: string): Promise<LockHolder | undefined> {
+    return Promise.resolve(this.#connection.locks.tryLock(key, this) ? THIS_PROCESS : undefined);
   }
 
   rollback(): Promise<void> {
@@ -66,6 +72,7 @@ export class SqliteSession implements Session {
 
   // deno-lint-ignore require-await -- an error of the rollback is a rejection
   async release(): Promise<void> {
+    this.#connection.locks.unlock(this);
     if (!this.#inTransaction) return;
     try {
       this.#connection.rollback();
@@ -116,4 +123,6 @@ export class SqliteSession implements Session {
   }
 }
 
+/** No statement asks who holds a lock: nobody else can. */
+const THIS_PROCESS: LockHolder = 1n;
 const NEVER = new AbortController().signal;

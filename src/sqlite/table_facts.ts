@@ -1,10 +1,12 @@
 import type { SchemaProblem } from "../errors.ts";
 import { bareTable, splitTable } from "../driver/identifier.ts";
-import type { TableDescription, TableFacts } from "../driver/dialect.ts";
+import type { TableDescription } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { Statement } from "../driver/statement.ts";
 import { affinityOf, timeStorageOf } from "./affinity.ts";
+import type { SqliteFacts } from "./columns.ts";
 import { columnDefinitions, ddl } from "./ddl.ts";
+import { missingIndexes } from "./missing_indexes.ts";
 import { quote, quoteTable } from "./quote.ts";
 
 /** Lists the table's columns, each with what the checks need to know of table and id. */
@@ -20,15 +22,20 @@ export function inspect(table: TableDescription): Statement<void> {
     SELECT 1 FROM pragma_index_list(?, ?) AS i
     WHERE i."unique" AND NOT i.partial
       AND (SELECT lower(group_concat(name)) FROM pragma_index_info(i.name, ?)) = lower(?)
-  ) AS id_unique
+  ) AS id_unique,
+  (SELECT json_group_array(json_object(
+    'columns', (SELECT json_group_array(lower(name)) FROM pragma_index_info(i.name, ?)),
+    'only', CASE WHEN i.partial THEN
+      (SELECT sql FROM ${quote(schema)}.sqlite_schema AS s WHERE s.name = i.name) END
+  )) FROM pragma_index_list(?, ?) AS i) AS indexes
 FROM pragma_table_xinfo(?, ?)`,
-    params: [name, name, name, schema, schema, table.id.column, name, schema]
+    params: [name, name, name, schema, schema, table.id.column, schema, name, schema, name, schema]
       .map((value) => () => value),
   };
 }
 
 /** What the rows of `inspect` say, and every problem they show. */
-export function facts(table: TableDescription, rows: readonly SqlRow[]): TableFacts {
+export function facts(table: TableDescription, rows: readonly SqlRow[]): SqliteFacts {
   const columns = new Map(rows.map((row) => [String(row.name).toLowerCase(), String(row.type)]));
   const described = Object.keys(columnDefinitions(table));
   return {
@@ -38,6 +45,8 @@ export function facts(table: TableDescription, rows: readonly SqlRow[]): TableFa
       return type === undefined ? [] : [[name, type] as const];
     })),
     problems: rows.length === 0 ? [missingTable(table)] : problemsOf(table, columns, rows),
+    warnings: missingIndexes(table, rows),
+    nullable: new Set(described.filter((name) => !Number(rowOf(rows, name)?.not_null))),
   };
 }
 
@@ -130,24 +139,41 @@ function wantedType(
       return affinity === wanted || takesBoth ? undefined : wanted;
     }
     case table.attempt:
+    case table.priority:
       return affinity === "INTEGER" ? undefined : "INTEGER";
+    case table.group:
+      return affinity === "TEXT" ? undefined : "TEXT";
     case table.lockedUntil:
+    case table.retryAfter:
+    case table.processedAt:
       return timeStorageOf(type) === undefined
         ? "INTEGER (milliseconds since 1970) or TEXT (ISO 8601)"
         : undefined;
   }
 }
 
-/** A row that nobody has claimed has no expiry. */
 function wrongNull(
   table: TableDescription,
   column: string,
   rows: readonly SqlRow[],
 ): Finding | undefined {
-  if (column !== table.lockedUntil || !Number(rowOf(rows, column)?.not_null)) return undefined;
+  const notNull = Boolean(Number(rowOf(rows, column)?.not_null));
+  const copying = "(SQLite changes a column only by copying the table)";
+  if (column === table.priority && !notNull) {
+    return {
+      problem: "the column may be NULL, and a row without a priority would never be claimed",
+      fix: `declare it INTEGER NOT NULL DEFAULT 0 ${copying}`,
+    };
+  }
+  const empty = column === table.lockedUntil
+    ? "while nobody holds the row"
+    : column === table.processedAt
+    ? "until the row is done"
+    : undefined;
+  if (empty === undefined || !notNull) return undefined;
   return {
-    problem: "the column may not be NULL, which it is while nobody holds the row",
-    fix: "declare it without NOT NULL (SQLite changes a column only by copying the table)",
+    problem: `the column may not be NULL, which it is ${empty}`,
+    fix: `declare it without NOT NULL ${copying}`,
   };
 }
 

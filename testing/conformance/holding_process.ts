@@ -1,16 +1,21 @@
+import type { Form } from "./holdfast.ts";
+
+/** How a process holds its row. */
+export interface Hold {
+  readonly form: Form;
+  /** In seconds. */
+  readonly lease?: number;
+}
+
 /** A process of its own that publishes a row of the suite's table, claims it, and never settles. */
 export class HoldingProcess implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   #killed = false;
 
-  /**
-   * Starts it on a database; it holds its row when the promise resolves.
-   *
-   * @param leaseSeconds the lease, or 0 for a row lock
-   */
-  static async start(address: string, leaseSeconds: number): Promise<HoldingProcess> {
+  /** Starts it on a database; it holds its row when the promise resolves. */
+  static async start(address: string, hold: Hold): Promise<HoldingProcess> {
     const process = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", WORKER, address, String(leaseSeconds)],
+      args: ["run", "-A", WORKER, address, JSON.stringify(hold)],
       stdin: "null",
       stdout: "piped",
       stderr: "inherit",

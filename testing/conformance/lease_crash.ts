@@ -11,7 +11,10 @@ export const leaseCrashTests: readonly ConformanceTest[] = [
     name: "the row of a killed process comes back when its lease ends, not before, as attempt 2",
     needs: "processes",
     async run(database) {
-      await using holder = await HoldingProcess.start(database.address!, 2);
+      await using holder = await HoldingProcess.start(database.address!, {
+        form: "lease",
+        lease: 2,
+      });
       const { app, subscription } = leaseService(database.connect(), () => ack());
       await using test = await TestApp.startLive(app);
       await holder.kill();
@@ -32,7 +35,10 @@ export const leaseCrashTests: readonly ConformanceTest[] = [
     name: "the row of a living process is renewed beyond its first lease, and not claimed",
     needs: "processes",
     async run(database) {
-      await using holder = await HoldingProcess.start(database.address!, 1);
+      await using holder = await HoldingProcess.start(database.address!, {
+        form: "lease",
+        lease: 1,
+      });
       const { app, subscription } = leaseService(database.connect(), () => ack());
       await using test = await TestApp.startLive(app);
       await test.advance({ seconds: 4 });

@@ -38,6 +38,13 @@ export const lockedJobs: Inbox<Job, Job, "row lock", number, "jobs"> = inbox("jo
   payload: json<Job>("payload"),
 });
 
+/** The suite's table in the advisory lock form, in which each row has a lock of its own. */
+export const keyedJobs: Inbox<Job, Job, "advisory lock", number, "jobs"> = inbox(
+  "jobs",
+  { id: "id", attempt: "attempt", payload: json<Job>("payload") },
+  { advisoryLock: "jobs-{id}" },
+);
+
 /** What a test's handler is. */
 export type JobHandler = (
   job: Job,
@@ -78,5 +85,17 @@ export function rowLockService(driver: Driver, handle: JobHandler, workers = 1):
   const queue = lockedJobs.queue("jobs");
   const subscription = queue.subscribe({ workers, pollInterval: 500 }, handle);
   const broker = new Broker(driver).createTables(lockedJobs).include(subscription);
+  return { app: new App({ name: "suite" }).withBroker(broker), queue, subscription };
+}
+
+/** The same service in the advisory lock form. */
+export function advisoryLockService(
+  driver: Driver,
+  handle: JobHandler,
+  workers = 1,
+): LeaseService {
+  const queue = keyedJobs.queue("jobs");
+  const subscription = queue.subscribe({ workers, pollInterval: 500 }, handle);
+  const broker = new Broker(driver).createTables(keyedJobs).include(subscription);
   return { app: new App({ name: "suite" }).withBroker(broker), queue, subscription };
 }

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { now } from "../../src/clock.ts";
 import { LeaseForm } from "../../src/claim/lease.ts";
-import type { LeaseClaim } from "../../src/claim/lease_claim.ts";
+import type { LeaseClaim, LeaseEnding } from "../../src/claim/lease_claim.ts";
 import { checkTables } from "../../src/check/check_tables.ts";
 import { createTables } from "../../src/check/create_tables.ts";
 import { Pool } from "../../src/pool.ts";
 import { PRODUCTION } from "../../src/runtime.ts";
-import { LeaseLostError } from "./holdfast.ts";
+import { type AnyInbox, LeaseLostError } from "./holdfast.ts";
 import { countedJobs, uncountedJobs } from "./lease_service.ts";
+import { MARKED_TABLES, ROLES_TABLES } from "./roles_service.ts";
 import { sleep } from "./sleep.ts";
 import type { ConformanceTest, TestDatabase } from "./test_database.ts";
 
@@ -43,6 +44,34 @@ export const leaseTokenTests: readonly ConformanceTest[] = [
       const second = await form.claimSoon();
       assert.equal(await form.write(old, { kind: "remove" }), false);
       await second.settle({ kind: "remove" });
+    },
+  })),
+  ...[true, false].map((marked): ConformanceTest => ({
+    name: `every late settle changes nothing, also if the row was claimed again at once, where ` +
+      `${marked ? "done rows are marked" : "done rows are deleted"}`,
+    async run(database) {
+      const table = (marked ? MARKED_TABLES : ROLES_TABLES).lease;
+      await using form = await openForm(database, true, table);
+      await form.query(`INSERT INTO jobs (queue, payload) VALUES ('jobs', '{"name":"a"}')`);
+      const [first] = await form.claim(1);
+      const old = first!.token;
+      await first!.settle({ kind: "free" });
+      const second = await form.claimSoon();
+      const late: readonly LeaseEnding[] = [
+        { kind: "remove" },
+        { kind: "free" },
+        { kind: "interrupt" },
+        { kind: "delay", delay: 60_000 },
+        { kind: "bury", group: "dead" },
+        { kind: "release" },
+      ];
+      for (const ending of late) assert.equal(await form.write(old, ending), false, ending.kind);
+      for (const ending of late) {
+        const together = [form.write(old, ending), form.write(old, ending)];
+        assert.deepEqual(await Promise.all(together), [false, false], ending.kind);
+      }
+      await second.settle({ kind: "bury", group: "dead" });
+      assert.equal(await form.write(second.token, { kind: "remove" }), false);
     },
   })),
   {
@@ -93,9 +122,12 @@ interface TestForm extends AsyncDisposable {
   query(text: string): Promise<void>;
 }
 
-async function openForm(database: TestDatabase, counted: boolean): Promise<TestForm> {
+async function openForm(
+  database: TestDatabase,
+  counted: boolean,
+  jobs: AnyInbox = counted ? countedJobs : uncountedJobs,
+): Promise<TestForm> {
   const driver = database.connect();
-  const jobs = counted ? countedJobs : uncountedJobs;
   const pool = new Pool(driver);
   await pool.open();
   await createTables(driver, pool, [jobs]);
@@ -103,9 +135,13 @@ async function openForm(database: TestDatabase, counted: boolean): Promise<TestF
   const form = new LeaseForm({
     queue: "jobs",
     pool,
-    statements: driver.dialect.lease(jobs.description, facts.get(jobs)!, "database"),
+    statements: driver.dialect.lease(jobs.description, facts.get(jobs)!, {
+      clock: "database",
+      group: "jobs",
+    }),
     leaseSeconds: 30,
     countsAttempts: counted,
+    keepsDelays: counted,
     runtime: PRODUCTION,
   });
   const query = async (text: string): Promise<void> => {

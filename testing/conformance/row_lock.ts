@@ -137,7 +137,7 @@ const tests: readonly Omit<ConformanceTest, "needs">[] = [
   {
     name: "the row of a killed process is claimed by another within a second, as the same attempt",
     async run(database) {
-      await using holder = await HoldingProcess.start(database.address!, 0);
+      await using holder = await HoldingProcess.start(database.address!, { form: "row lock" });
       const { app, subscription } = rowLockService(database.connect(), () => ack());
       await using test = await TestApp.startLive(app);
       await test.advance({ milliseconds: 1_200 });

@@ -18,14 +18,16 @@ export interface TestSql {
   time(time: number): string;
   /** The expiry column, so many seconds later. */
   later(seconds: number): string;
+  /** A SELECT of how many sessions hold the lock of a key, as `held`, where a server can tell. */
+  locks?(key: string): string;
 }
 
 /** What a driver has to do, tried on a database of its own. */
 export interface ConformanceTest {
   /** What is promised, as a sentence. */
   readonly name: string;
-  /** What the database must offer: a second connection, or other processes on it. */
-  readonly needs?: "connections" | "processes" | "row locks";
+  /** What the database must offer: a second connection, other processes on it, a server's locks. */
+  readonly needs?: "connections" | "processes" | "row locks" | "a server";
   /** Rejects if the promise is broken. */
   readonly run: (database: TestDatabase) => Promise<void>;
 }

@@ -1,11 +1,14 @@
 import type { ConformanceTest, TestDatabase } from "./test_database.ts";
+import { advisoryLockTests } from "./advisory_lock.ts";
 import { drainTests } from "./drain.ts";
+import { fifoTests } from "./fifo.ts";
 import { leaseClaimTests } from "./lease_claim.ts";
 import { leaseCrashTests } from "./lease_crash.ts";
 import { leaseRenewTests } from "./lease_renew.ts";
 import { leaseSettleTests } from "./lease_settle.ts";
 import { leaseTokenTests } from "./lease_token.ts";
 import { rowLockTests } from "./row_lock.ts";
+import { rolesTests } from "./roles.ts";
 import { publishTests } from "./publish.ts";
 import { startTests } from "./start.ts";
 import { stopTests } from "./stop.ts";
@@ -45,6 +48,9 @@ const SUITE: readonly ConformanceTest[] = [
   ...leaseTokenTests,
   ...leaseCrashTests,
   ...rowLockTests,
+  ...advisoryLockTests,
+  ...rolesTests,
+  ...fifoTests,
   ...stopTests,
   ...drainTests,
 ];

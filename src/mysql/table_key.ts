@@ -1,0 +1,4 @@
+/** One name for each table, however a description writes it. */
+export function tableKey(table: string): string {
+  return table;
+}

@@ -1,0 +1,158 @@
+import type { Duration } from "./duration.ts";
+import { toMilliseconds } from "./duration.ts";
+import type { SqlValue } from "./driver/driver.ts";
+import { DeclarationError } from "./errors.ts";
+import type { AnyQueue } from "./queue.ts";
+import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
+
+/** A point in time: a `Date`, or a `Temporal.Instant` or `ZonedDateTime`. */
+export type Instant = Date | { readonly epochMilliseconds: number };
+
+/** What a column that plays no role can be published with. */
+export type ColumnValue = string | number | bigint | boolean | Uint8Array | null;
+
+/** How a message is published. */
+export type PublishOptions = PublishColumns & PublishTime;
+
+/** What is written beside the message. */
+export interface PublishColumns {
+  /** A whole number; smaller is claimed first. Needs the role `priority`; default 0. */
+  readonly priority?: number | bigint;
+  /** The values of columns that play no role, by name. */
+  readonly columns?: Readonly<Record<string, ColumnValue>>;
+}
+
+/** When the message is due: at once unless given. Needs the role `retryAfter`. */
+export type PublishTime =
+  | {
+    /** How long after it is published, in milliseconds or by unit. */
+    readonly delay?: Duration;
+    /** Not beside `delay`. */
+    readonly at?: undefined;
+  }
+  | {
+    /** Not beside `at`. */
+    readonly delay?: undefined;
+    /** From when on. */
+    readonly at?: Instant;
+  };
+
+/** The options of a publish, checked. */
+export interface CheckedPublish {
+  readonly priority: bigint;
+  /** In milliseconds. */
+  readonly delay: number;
+  /** In milliseconds since 1970. */
+  readonly at: number | undefined;
+  readonly columns: Readonly<Record<string, SqlValue>>;
+}
+
+/**
+ * The options in the form in which they are written.
+ *
+ * @throws {DeclarationError} if an option is unknown, or the table lacks the role that it needs
+ * @throws {TypeError} if a value is not of its type
+ * @throws {RangeError} if a number is out of range
+ */
+export function checkPublish(queue: AnyQueue, options: PublishOptions): CheckedPublish {
+  const cannot = `Cannot publish to queue "${queue.name}"`;
+  if (typeof options !== "object" || options === null) {
+    throw new TypeError(`${cannot} with ${String(options)} as options: give an object or none`);
+  }
+  refuseUnknownOptions(cannot, options, OPTIONS);
+  return {
+    priority: checkPriority(queue, options.priority, cannot),
+    ...checkTime(queue, options, cannot),
+    columns: checkColumns(queue, options.columns ?? {}, cannot),
+  };
+}
+
+function checkPriority(
+  { inbox }: AnyQueue,
+  priority: number | bigint | undefined,
+  cannot: string,
+): bigint {
+  if (priority === undefined) return 0n;
+  if (inbox.description.priority === undefined) {
+    throw new DeclarationError(
+      `${cannot} with a priority: "${inbox.table}" has none; give it the role priority`,
+    );
+  }
+  if (typeof priority === "bigint" || Number.isSafeInteger(priority)) return BigInt(priority);
+  throw new RangeError(`${cannot} with priority ${String(priority)}: give a whole number`);
+}
+
+function checkTime(
+  { inbox }: AnyQueue,
+  { delay, at }: PublishOptions,
+  cannot: string,
+): Pick<CheckedPublish, "delay" | "at"> {
+  if (delay === undefined && at === undefined) return { delay: 0, at: undefined };
+  if (delay !== undefined && at !== undefined) {
+    throw new TypeError(`${cannot} with a delay and a time: give one of delay and at`);
+  }
+  if (inbox.description.retryAfter === undefined) {
+    throw new DeclarationError(
+      `${cannot} for later: "${inbox.table}" cannot keep the time; give it the role retryAfter`,
+    );
+  }
+  return delay === undefined
+    ? { delay: 0, at: checkInstant(at!, cannot) }
+    : { delay: checkDelay(delay, cannot), at: undefined };
+}
+
+function checkDelay(delay: Duration, cannot: string): number {
+  const milliseconds = toMilliseconds(delay, "the delay of a publish");
+  if (milliseconds <= LONGEST_DELAY) return milliseconds;
+  throw new RangeError(`${cannot} after ${milliseconds} ms: give at most 36,500 days`);
+}
+
+function checkInstant(at: Instant, cannot: string): number {
+  const time = at instanceof Date ? at.getTime() : Number(Object(at).epochMilliseconds ?? NaN);
+  if (time >= FIRST_INSTANT && time < END_OF_INSTANTS) return time;
+  throw new TypeError(
+    `${cannot} at ${String(at)}: give a Date or a Temporal.Instant of the years 1970 to 9999`,
+  );
+}
+
+function checkColumns(
+  { inbox: { description } }: AnyQueue,
+  columns: Readonly<Record<string, ColumnValue>>,
+  cannot: string,
+): Readonly<Record<string, SqlValue>> {
+  const roles = Object.entries({ ...description, id: description.id.column })
+    .filter(([, column]) => typeof column === "string");
+  const checked: Record<string, SqlValue> = {};
+  for (const [name, value] of Object.entries(columns)) {
+    const [role] = roles.find(([, column]) => column === name) ??
+      (description.payload.column === name ? ["payload"] : []);
+    if (role !== undefined && role !== "table" && role !== "form") {
+      throw new DeclarationError(
+        `${cannot} with the column "${name}": it plays the role ${role}, which Holdfast writes`,
+      );
+    }
+    checked[name] = checkValue(name, value, cannot);
+  }
+  return checked;
+}
+
+function checkValue(name: string, value: unknown, cannot: string): SqlValue {
+  if (typeof value === "boolean") return value ? 1n : 0n;
+  if (typeof value === "number" && Number.isFinite(value)) {
+    return Number.isSafeInteger(value) ? BigInt(value) : String(value);
+  }
+  if (value === null || typeof value === "bigint" || value instanceof Uint8Array) return value;
+  if (typeof value === "string") return value;
+  throw new TypeError(
+    `${cannot} with ${
+      String(value)
+    } in the column "${name}": give text, a finite number, a bigint, ` +
+      `a boolean, bytes or null`,
+  );
+}
+
+const OPTIONS: readonly string[] = ["delay", "at", "priority", "columns"];
+/** A hundred years, in milliseconds: the years after 9999 are beyond what columns can hold. */
+const LONGEST_DELAY = 36_500 * 86_400_000;
+const FIRST_INSTANT = 0;
+const END_OF_INSTANTS = Date.UTC(10_000, 0);

@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { DeclarationError } from "./errors.ts";
+import { inbox } from "./inbox.ts";
+import { checkPublish } from "./publish_options.ts";
+import type { AnyQueue } from "./queue.ts";
+import { text } from "./text.ts";
+
+const plain: AnyQueue = inbox("plain", { id: "id", payload: text("body") }).queue();
+const full: AnyQueue = inbox("full", {
+  id: "id",
+  payload: text("body"),
+  priority: "priority",
+  retryAfter: "due",
+}).queue();
+
+Deno.test("without options a message is due at once, with priority 0", () => {
+  const none = { priority: 0n, delay: 0, at: undefined, columns: {} };
+  assert.deepEqual(checkPublish(plain, {}), none);
+  assert.deepEqual(checkPublish(full, {}), none);
+});
+
+Deno.test("delays, times and priorities are taken in every form", () => {
+  assert.equal(checkPublish(full, { delay: { minutes: 1 } }).delay, 60_000);
+  assert.equal(checkPublish(full, { at: new Date(5) }).at, 5);
+  assert.equal(checkPublish(full, { at: { epochMilliseconds: 7 } }).at, 7);
+  assert.equal(checkPublish(full, { priority: -3 }).priority, -3n);
+  assert.equal(checkPublish(full, { priority: 2n ** 62n }).priority, 2n ** 62n);
+});
+
+Deno.test("an option that needs a role is refused without it", () => {
+  for (const options of [{ delay: 1 }, { at: new Date(0) }, { priority: 1 }]) {
+    assert.throws(() => checkPublish(plain, options), DeclarationError);
+  }
+});
+
+Deno.test("values that cannot be meant are refused", () => {
+  const refused: readonly [unknown, new () => Error][] = [
+    [{ delay: -1 }, RangeError],
+    [{ delay: Infinity }, RangeError],
+    [{ delay: { days: 40_000 } }, RangeError],
+    [{ delay: 1, at: new Date(0) }, TypeError],
+    [{ at: new Date(NaN) }, TypeError],
+    [{ at: "2026-01-31" }, TypeError],
+    [{ at: new Date(-1) }, TypeError],
+    [{ priority: 1.5 }, RangeError],
+    [{ priority: "high" }, RangeError],
+    [{ columns: { a: {} } }, TypeError],
+    [{ columns: { a: NaN } }, TypeError],
+    [null, TypeError],
+  ];
+  for (const [options, kind] of refused) {
+    assert.throws(() => checkPublish(full, options as never), kind, JSON.stringify(options));
+  }
+});
+
+Deno.test("columns cross exactly, and those that play a role are refused", () => {
+  const columns = { a: 1, b: 2.5, c: true, d: null, e: 2n ** 60n, f: "text" };
+  assert.deepEqual(checkPublish(full, { columns }).columns, {
+    a: 1n,
+    b: "2.5",
+    c: 1n,
+    d: null,
+    e: 2n ** 60n,
+    f: "text",
+  });
+  for (const column of ["id", "body", "priority", "due"]) {
+    assert.throws(
+      () => checkPublish(full, { columns: { [column]: 1 } }),
+      (error: unknown) => error instanceof DeclarationError && error.message.includes("plays the"),
+      column,
+    );
+  }
+});

@@ -1,0 +1,92 @@
+import type { MessageId, TableDescription, TableFacts } from "../driver/dialect.ts";
+import type { SqlRow, SqlValue } from "../driver/driver.ts";
+import { type TimeStorage, timeStorageOf } from "./affinity.ts";
+import { quote, quoteTable } from "./quote.ts";
+
+/** A role whose column holds a time. */
+export type TimeRole = "lockedUntil" | "retryAfter" | "processedAt";
+
+/** What the checks found, as SQLite's statements need it. */
+export interface SqliteFacts extends TableFacts {
+  /** The columns that may be NULL; all of them, if nothing is known. */
+  readonly nullable?: ReadonlySet<string>;
+}
+
+/** A described table as its statements name it, and how its values cross. */
+export class Columns {
+  readonly table: string;
+  readonly id: string;
+  readonly payload: string;
+  readonly attempt: string | undefined;
+  readonly lockedUntil: string | undefined;
+  readonly group: string | undefined;
+  readonly priority: string | undefined;
+  readonly retryAfter: string | undefined;
+  readonly processedAt: string | undefined;
+  /** Whether rows may have no due time. */
+  readonly dueMayBeNull: boolean;
+  readonly #storage: Readonly<Record<TimeRole, TimeStorage>>;
+
+  constructor(table: TableDescription, { columns, nullable }: SqliteFacts) {
+    const quoted = (name: string | undefined) => name === undefined ? undefined : quote(name);
+    const storage = (name: string | undefined): TimeStorage =>
+      timeStorageOf(columns.get(name ?? "") ?? "") ?? "milliseconds";
+    this.table = quoteTable(table.table);
+    this.id = quote(table.id.column);
+    this.payload = quote(table.payload.column);
+    this.attempt = quoted(table.attempt);
+    this.lockedUntil = quoted(table.lockedUntil);
+    this.group = quoted(table.group);
+    this.priority = quoted(table.priority);
+    this.retryAfter = quoted(table.retryAfter);
+    this.processedAt = quoted(table.processedAt);
+    this.dueMayBeNull = nullable?.has(table.retryAfter ?? "") ?? true;
+    this.#storage = {
+      lockedUntil: storage(table.lockedUntil),
+      retryAfter: storage(table.retryAfter),
+      processedAt: storage(table.processedAt),
+    };
+  }
+
+  /** How a role's times are kept. */
+  storage(role: TimeRole): TimeStorage {
+    return this.#storage[role];
+  }
+
+  /** A time as a value of a role's column. */
+  encodeTime(role: TimeRole, time: number): SqlValue {
+    return this.storage(role) === "text" ? iso(time) : BigInt(Math.floor(time));
+  }
+
+  /** A time that a statement returned from a role's column, in milliseconds since 1970. */
+  readTime(role: TimeRole, value: SqlValue | undefined): number {
+    return this.storage(role) === "text" ? Date.parse(String(value)) : Number(value);
+  }
+
+  /** What a delivery needs of a row. */
+  get delivered(): string {
+    const attempt = this.attempt === undefined ? "" : `, ${this.attempt} AS attempt`;
+    return `${this.id} AS id, ${this.payload} AS payload${attempt}`;
+  }
+
+  /**
+   * Sets the attempt column one higher; nothing where there is none. A missing, negative or too large
+   * number counts as the nearest that is possible.
+   */
+  get countAttempt(): readonly string[] {
+    const { attempt } = this;
+    return attempt === undefined ? [] : [
+      `${attempt} = min(max(CAST(coalesce(${attempt}, 1) AS INTEGER), 1), 2147483646) + 1`,
+    ];
+  }
+}
+
+/** A time as ISO 8601 text. */
+export function iso(time: number): string {
+  return new Date(time).toISOString();
+}
+
+/** An id that a statement returned; `@db/sqlite` reads an integer that fits as a number. */
+export function readId({ id }: SqlRow): MessageId {
+  return typeof id === "string" ? id : BigInt(id as bigint | number);
+}
