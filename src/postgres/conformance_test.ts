@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+import type { SqlRow } from "../driver/driver.ts";
 import { postgres as connect } from "./mod.ts";
 import type { TestDatabase, TestSql } from "../../testing/conformance/test_database.ts";
 import { testDriver } from "../../testing/conformance/test_driver.ts";
@@ -31,8 +33,12 @@ async function ownDatabase(server: string): Promise<TestDatabase> {
     connect: () => connect(address),
     address: `postgres:${address}`,
     sql: SQL,
-    cut: () => administer(server, cutAll(name)),
-    [Symbol.asyncDispose]: () => administer(server, `DROP DATABASE ${name} WITH (FORCE)`),
+    cut: async () => void await administer(server, cutAll(name)),
+    [Symbol.asyncDispose]: async () => {
+      const locks = await administer(server, advisoryLocksIn(name));
+      await administer(server, `DROP DATABASE ${name} WITH (FORCE)`);
+      assert.deepEqual(locks, [], "A test has left advisory locks");
+    },
   };
 }
 
@@ -40,13 +46,19 @@ function cutAll(database: string): string {
   return `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`;
 }
 
-async function administer(server: string, text: string): Promise<void> {
+function advisoryLocksIn(database: string): string {
+  return `SELECT objid FROM pg_locks JOIN pg_database AS d ON d.oid = pg_locks.database ` +
+    `WHERE locktype = 'advisory' AND d.datname = '${database}'`;
+}
+
+async function administer(server: string, text: string): Promise<readonly SqlRow[]> {
   const driver = connect(server, { connections: 1 });
   await driver.open();
   try {
     const session = await driver.session();
-    await session.query(text);
+    const { rows } = await session.query(text);
     await session.release();
+    return rows;
   } finally {
     await driver.close();
   }

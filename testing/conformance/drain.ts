@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Broker } from "./holdfast.ts";
-import { countedJobs, lockedJobs } from "./lease_service.ts";
+import { Broker, type Form } from "./holdfast.ts";
+import { countedJobs, keyedJobs, lockedJobs } from "./lease_service.ts";
 import type { ConformanceTest, TestDatabase } from "./test_database.ts";
 
 const PROCESSES = 10;
@@ -8,16 +8,17 @@ const ROWS = 20_000;
 const PUBLISHED_MEANWHILE = 1_000;
 
 /** That many processes at once, and publishers beside them, come to no harm. */
-export const drainTests: readonly ConformanceTest[] = (["lease", "row lock"] as const).map(
-  (form) => ({
+export const drainTests: readonly ConformanceTest[] =
+  (["lease", "row lock", "advisory lock"] as const).map((form) => ({
     name: `${form}: ${PROCESSES} processes of 10 workers drain ${ROWS} rows, each exactly once`,
-    needs: "row locks",
+    needs: "a server",
     run: (database) => drain(database, form),
-  }),
-);
+  }));
 
-async function drain(database: TestDatabase, form: "lease" | "row lock"): Promise<void> {
-  const jobs = form === "lease" ? countedJobs : lockedJobs;
+const TABLES = { lease: countedJobs, "row lock": lockedJobs, "advisory lock": keyedJobs } as const;
+
+async function drain(database: TestDatabase, form: Form): Promise<void> {
+  const jobs = TABLES[form];
   await using broker = await new Broker(database.connect()).createTables(jobs).connect();
   const ids = await publish(broker, jobs.queue(), ROWS);
   const start = performance.now();
@@ -34,7 +35,7 @@ async function drain(database: TestDatabase, form: "lease" | "row lock"): Promis
 
 async function publish(
   broker: Broker,
-  queue: ReturnType<typeof countedJobs.queue> | ReturnType<typeof lockedJobs.queue>,
+  queue: ReturnType<typeof TABLES[Form]["queue"]>,
   count: number,
 ): Promise<string[]> {
   const ids: string[] = [];

@@ -1,7 +1,7 @@
 import { configure } from "@logtape/logtape";
 import { ack, type Delivery, type Driver } from "./holdfast.ts";
 import { connectTo } from "./connect_to.ts";
-import { leaseService, rowLockService } from "./lease_service.ts";
+import { advisoryLockService, leaseService, rowLockService } from "./lease_service.ts";
 
 /** Drains the suite's table until SIGTERM, then prints what it has acked and logged. */
 const [address = "", form = ""] = Deno.args;
@@ -21,9 +21,10 @@ await app
   .run();
 
 function serviceOf(driver: Driver) {
-  return form === "lease"
-    ? leaseService(driver, handle, { workers: 10 })
-    : rowLockService(driver, handle, 10);
+  if (form === "lease") return leaseService(driver, handle, { workers: 10 });
+  return form === "row lock"
+    ? rowLockService(driver, handle, 10)
+    : advisoryLockService(driver, handle, 10);
 }
 
 async function handle(_job: unknown, delivery: Delivery): Promise<void> {
