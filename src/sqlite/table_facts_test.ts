@@ -343,3 +343,32 @@ Deno.test("all problems of all tables come in one error, each with its subscript
   });
   assert.equal(handle.isTransaction, false);
 });
+
+Deno.test("claims that no index serves are warned of, with the statements that mend it", () => {
+  const roles = { group: "queue", priority: "priority", retryAfter: "due", processedAt: "done" };
+  const create = `CREATE TABLE jobs (id INTEGER PRIMARY KEY AUTOINCREMENT, payload TEXT, queue TEXT,
+    priority INTEGER NOT NULL, due INTEGER, attempt INTEGER, done INTEGER, locked_until INTEGER)`;
+  const { warnings, problems } = factsOf(create, roles);
+  assert.deepEqual(problems, []);
+  assert.deepEqual(warnings.map(({ fix }) => fix), [
+    `run: CREATE INDEX "jobs_free" ON "jobs" ("queue", "priority", "due", "id") ` +
+    `WHERE "locked_until" IS NULL AND "done" IS NULL`,
+    `run: CREATE INDEX "jobs_leased" ON "jobs" ("queue", "locked_until", "id") ` +
+    `WHERE "locked_until" IS NOT NULL AND "done" IS NULL`,
+  ]);
+  const indexes = "CREATE INDEX a ON jobs (done, priority, queue, locked_until, due);" +
+    "CREATE INDEX b ON jobs (queue, done, locked_until)";
+  assert.deepEqual(factsOf(`${create};${indexes}`, roles).warnings, []);
+});
+
+Deno.test("columns that cannot do for the other roles are problems", () => {
+  const roles = { group: "queue", priority: "priority", retryAfter: "due", processedAt: "done" };
+  const create = `CREATE TABLE jobs (id INTEGER PRIMARY KEY AUTOINCREMENT, payload TEXT, queue BLOB,
+    priority INTEGER, due REAL, attempt INTEGER, done INTEGER NOT NULL, locked_until INTEGER)`;
+  assert.deepEqual(problemsOf(create, roles), [
+    "queue: the column has the type BLOB",
+    "priority: the column may be NULL, and a row without a priority would never be claimed",
+    "due: the column has the type REAL",
+    "done: the column may not be NULL, which it is until the row is done",
+  ]);
+});
