@@ -6,7 +6,14 @@ import type { ClientConnection, Command, Done } from "./client.ts";
 import { mysqlDriver } from "./driver.ts";
 import { mysql } from "./mod.ts";
 import { connect } from "./own_client.ts";
-import { connectionOf, isDriverError, serverTest } from "./server_for_test.ts";
+import {
+  connectionOf,
+  isDriverError,
+  query,
+  serverTest,
+  withDriver,
+  withTable,
+} from "./server_for_test.ts";
 
 const isRefused = isDriverError("unusable", /^Cannot hold advisory locks .*connect .* directly$/);
 
@@ -27,6 +34,22 @@ serverTest("locks can be enabled at a server, and leave nothing open", async (se
   }
   await pool.promise().end();
 });
+
+serverTest(
+  "what is written after locks were enabled is committed",
+  (server) =>
+    withDriver(
+      server,
+      {},
+      (witness) =>
+        withDriver(server, { connections: 1 }, (driver) =>
+          withTable(witness, "id BIGINT PRIMARY KEY", async (table) => {
+            await driver.enableLocks();
+            await query(driver, `INSERT INTO ${table} VALUES (1)`);
+            assert.deepEqual((await query(witness, `SELECT id FROM ${table}`)).rows, [{ id: 1n }]);
+          })),
+    ),
+);
 
 serverTest("a client that does not tell its number is believed", async (server) => {
   await enable(server, (connection) => {
