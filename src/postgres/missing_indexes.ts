@@ -33,14 +33,11 @@ interface FoundIndex {
 
 /**
  * A column that is NULL in all rows of the claim must be one of the leading columns, unless the index
- * holds only such rows.
+ * holds only such rows; one that holds only other rows is of no use.
  */
 function serves({ columns, only }: FoundIndex, { equal, then, onlyNull }: ClaimIndex): boolean {
-  const predicate = only ?? "";
-  const leading = [
-    ...equal,
-    ...onlyNull.filter((name) => !predicate.includes(`${quoteAsShown(name)} IS NULL`)),
-  ];
+  if (onlyNull.some((name) => demands(only, name, "IS NOT NULL"))) return false;
+  const leading = [...equal, ...onlyNull.filter((name) => !demands(only, name, "IS NULL"))];
   const begins = new Set(columns.slice(0, leading.length));
   // Rows of one time are few: that they are sorted by id costs little.
   const ordered = then.length > 1 ? then.slice(0, -1) : then;
@@ -48,7 +45,7 @@ function serves({ columns, only }: FoundIndex, { equal, then, onlyNull }: ClaimI
     ordered.every((name, at) => columns[leading.length + at] === name);
 }
 
-/** Postgres shows a name in quotes only where it needs them. */
-function quoteAsShown(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : quote(name);
+/** Postgres shows each condition in parentheses, and a name in quotes only where it needs them. */
+function demands(only: string | null, column: string, test: string): boolean {
+  return [column, quote(column)].some((name) => only?.includes(`(${name} ${test})`));
 }

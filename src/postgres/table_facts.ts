@@ -12,12 +12,19 @@ export interface PostgresFacts extends TableFacts {
   readonly nullable?: ReadonlySet<string>;
 }
 
-/** Lists the columns of the table, and its indexes with the first of them, if it can be found by this name. */
+/**
+ * Lists the columns of the table, and its indexes with the first of them, if it can be found by this
+ * name. Types are named such that a cast to one leaves the length of a value as it is: `bpchar` for
+ * `character`, which would cut it to one.
+ */
 export function inspect(table: TableDescription): Statement<void> {
   return {
-    text: `SELECT a.attname::text AS name, format_type(a.atttypid, NULL) AS type,
+    text: `SELECT a.attname::text AS name, format_type(a.atttypid, -1) AS type,
   a.attnotnull::int AS not_null, (a.atthasdef OR a.attidentity <> '')::int AS has_default,
-  c.relkind::text AS kind,
+  c.relkind::text AS kind, serial.name AS sequence, (
+    SELECT format_type(s.seqtypid, -1) FROM pg_sequence AS s
+    WHERE s.seqrelid = to_regclass(serial.name)
+  ) AS sequence_type,
   (EXISTS (
     SELECT FROM pg_index AS i
     WHERE i.indrelid = c.oid AND i.indisunique AND i.indpred IS NULL
@@ -35,6 +42,9 @@ export function inspect(table: TableDescription): Statement<void> {
     )) FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisvalid
   )::text END AS indexes
 FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
+CROSS JOIN LATERAL (
+  SELECT CASE a.attidentity WHEN '' THEN pg_get_serial_sequence($1::text, a.attname::text) END AS name
+) AS serial
 WHERE c.oid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum`,
     params: [() => quoteTable(table.table)],
@@ -133,11 +143,13 @@ function wrongNull(
   rows: readonly SqlRow[],
 ): Finding | undefined {
   const notNull = Boolean(Number(rows.find(({ name }) => name === column)?.not_null));
-  const alter = `run: ALTER TABLE ${quoteTable(table.table)} ALTER COLUMN ${quote(column)}`;
+  const [target, name] = [quoteTable(table.table), quote(column)];
+  const alter = `ALTER TABLE ${target} ALTER COLUMN ${name}`;
   if (column === table.priority && !notNull) {
     return {
       problem: "the column may be NULL, and a row without a priority would never be claimed",
-      fix: `${alter} SET DEFAULT 0, ALTER COLUMN ${quote(column)} SET NOT NULL`,
+      fix: `run: UPDATE ${target} SET ${name} = 0 WHERE ${name} IS NULL; ` +
+        `${alter} SET DEFAULT 0, ALTER COLUMN ${name} SET NOT NULL`,
     };
   }
   const empty = column === table.lockedUntil
@@ -148,27 +160,41 @@ function wrongNull(
   if (empty === undefined || !notNull) return undefined;
   return {
     problem: `the column may not be NULL, which it is ${empty}`,
-    fix: `${alter} DROP NOT NULL`,
+    fix: `run: ${alter} DROP NOT NULL`,
   };
 }
 
-/** Ids that the database generates run out, if they are narrow. */
+/**
+ * Ids that the database generates run out, if they are narrow. The sequence of an identity column goes
+ * with the column's type; that of a `serial` column has a type of its own, which has to be altered too.
+ */
 function narrowId(
   table: TableDescription,
   columns: ReadonlyMap<string, string>,
   rows: readonly SqlRow[],
 ): readonly SchemaProblem[] {
   const { column } = table.id;
-  const most = { integer: "2,147,483,647", smallint: "32,767" }[columns.get(column) ?? ""];
-  const isGenerated = Number(rows.find(({ name }) => name === column)?.has_default);
-  if (most === undefined || !isGenerated) return [];
+  const row = rows.find(({ name }) => name === column);
+  const [own, sequence] = [columns.get(column) ?? "", String(row?.sequence_type ?? "")];
+  const narrowest = NARROW.find(({ type }) => type === own || type === sequence);
+  if (narrowest === undefined || !Number(row?.has_default)) return [];
+  const isNarrow = (found: string): boolean => NARROW.some(({ type }) => type === found);
+  const fixes = [
+    ...(isNarrow(own)
+      ? [`ALTER TABLE ${quoteTable(table.table)} ALTER COLUMN ${quote(column)} TYPE bigint`]
+      : []),
+    ...(isNarrow(sequence) ? [`ALTER SEQUENCE ${row?.sequence} AS bigint`] : []),
+  ];
   return [{
     table: table.table,
     column,
-    problem: `the id, ${columns.get(column)}, runs out after ${most} rows`,
-    fix: `run: ALTER TABLE ${quoteTable(table.table)} ALTER COLUMN ${quote(column)} TYPE bigint`,
+    problem: `the id, ${narrowest.type}, runs out after ${narrowest.most} rows`,
+    fix: `run: ${fixes.join("; ")}`,
   }];
 }
+
+/** The narrowest first. */
+const NARROW = [{ type: "smallint", most: "32,767" }, { type: "integer", most: "2,147,483,647" }];
 
 function idProblem(table: TableDescription, row: SqlRow | undefined): Finding | undefined {
   if (row === undefined) return undefined;

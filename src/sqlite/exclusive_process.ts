@@ -32,6 +32,9 @@ function lockFile(file: string): SqliteClient {
   try {
     client = openNodeClient(beside);
     client.query("BEGIN EXCLUSIVE", []);
+    // A file that may only be read is opened all the same, and then this only begins to read, which
+    // any number of processes may do; writing is refused.
+    client.query("PRAGMA user_version = 0", []);
     return client;
   } catch (cause) {
     client?.close();
@@ -53,7 +56,7 @@ function refusal(file: string, beside: string, cause: unknown): DriverError {
   return new DriverError(
     "unusable",
     `${cannot}: ${JSON.stringify(beside)}, which tells other processes of it, cannot be locked ` +
-      `(${reason}); let this process write that folder`,
+      `(${reason}); let this process write that file and its folder`,
     { cause },
   );
 }
