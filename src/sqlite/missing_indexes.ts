@@ -35,14 +35,27 @@ interface FoundIndex {
  * holds only such rows. The id need not be there: SQLite ends each index with the row's own.
  */
 function serves({ columns, only }: FoundIndex, { equal, then, onlyNull }: ClaimIndex): boolean {
-  const predicate = only?.slice(only.toUpperCase().lastIndexOf(" WHERE ")).toLowerCase()
-    .replaceAll('"', "") ?? "";
+  const predicate = predicateOf(only);
+  if (onlyNull.some((name) => saysOf(predicate, name, "is not null"))) return false;
   const leading = [
     ...equal,
-    ...onlyNull.filter((name) => !predicate.includes(`${name.toLowerCase()} is null`)),
+    ...onlyNull.filter((name) => !saysOf(predicate, name, "is null")),
   ].map((name) => name.toLowerCase());
   const begins = new Set(columns.slice(0, leading.length));
   const ordered = then.slice(0, -1);
   return leading.every((name) => begins.has(name)) &&
     ordered.every((name, at) => columns[leading.length + at] === name.toLowerCase());
+}
+
+/** What the statement of a partial index says of its rows, in lower case and without quotes. */
+function predicateOf(only: string | null): string {
+  if (only === null) return "";
+  const code = only.toLowerCase().replaceAll(/["`[\]]/g, "").replaceAll(/\s+/g, " ");
+  return code.slice(code.lastIndexOf(" where "));
+}
+
+/** Whether the predicate says this of the column of this name, and not of one that ends like it. */
+function saysOf(predicate: string, name: string, what: string): boolean {
+  const at = predicate.indexOf(`${name.toLowerCase()} ${what}`);
+  return at > 0 && /[\s(]/.test(predicate[at - 1]!);
 }

@@ -361,6 +361,19 @@ Deno.test("claims that no index serves are warned of, with the statements that m
   assert.deepEqual(factsOf(`${create};${indexes}`, roles).warnings, []);
 });
 
+Deno.test("an index of other rows does not serve, whatever its columns", () => {
+  const create = `CREATE TABLE jobs (id INTEGER PRIMARY KEY AUTOINCREMENT, payload TEXT,
+    attempt INTEGER, undone INTEGER, done INTEGER, locked_until INTEGER)`;
+  const leased = "CREATE INDEX a ON jobs (locked_until, id) WHERE locked_until IS NOT NULL";
+  const missing = (sql: string, options = {}): number =>
+    factsOf(`${create};${sql}`, options).warnings.length;
+  assert.equal(missing(leased), 1);
+  assert.equal(missing(`${leased}; CREATE INDEX b ON jobs (id) WHERE "locked_until" IS NULL`), 0);
+  const marked = { processedAt: "done" };
+  const undone = "CREATE INDEX b ON jobs (id) WHERE locked_until IS NULL AND undone IS NULL";
+  assert.equal(missing(`${leased}; ${undone}`, marked), 2);
+});
+
 Deno.test("columns that cannot do for the other roles are problems", () => {
   const roles = { group: "queue", priority: "priority", retryAfter: "due", processedAt: "done" };
   const create = `CREATE TABLE jobs (id INTEGER PRIMARY KEY AUTOINCREMENT, payload TEXT, queue BLOB,
