@@ -63,7 +63,7 @@ export function checkPublish(queue: AnyQueue, options: PublishOptions): CheckedP
   return {
     priority: checkPriority(queue, options.priority, cannot),
     ...checkTime(queue, options, cannot),
-    columns: checkColumns(queue, options.columns ?? {}, cannot),
+    columns: checkColumns(queue, options.columns === undefined ? {} : options.columns, cannot),
   };
 }
 
@@ -120,13 +120,20 @@ function checkColumns(
   columns: Readonly<Record<string, ColumnValue>>,
   cannot: string,
 ): Readonly<Record<string, SqlValue>> {
-  const roles = Object.entries({ ...description, id: description.id.column })
-    .filter(([, column]) => typeof column === "string");
+  if (typeof columns !== "object" || columns === null || Array.isArray(columns)) {
+    throw new TypeError(`${cannot} with ${String(columns)} as columns: give { column: value, … }`);
+  }
+  const { table: _table, form: _form, ...columnsOfRoles } = description;
+  const roles = Object.entries({
+    ...columnsOfRoles,
+    id: description.id.column,
+    payload: description.payload.column,
+  });
   const checked: Record<string, SqlValue> = {};
   for (const [name, value] of Object.entries(columns)) {
-    const [role] = roles.find(([, column]) => column === name) ??
-      (description.payload.column === name ? ["payload"] : []);
-    if (role !== undefined && role !== "table" && role !== "form") {
+    // Most databases do not tell names apart by case.
+    const [role] = roles.find(([, column]) => isSameName(column, name)) ?? [];
+    if (role !== undefined) {
       throw new DeclarationError(
         `${cannot} with the column "${name}": it plays the role ${role}, which Holdfast writes`,
       );
@@ -134,6 +141,10 @@ function checkColumns(
     checked[name] = checkValue(name, value, cannot);
   }
   return checked;
+}
+
+function isSameName(column: unknown, name: string): boolean {
+  return typeof column === "string" && column.toLowerCase() === name.toLowerCase();
 }
 
 function checkValue(name: string, value: unknown, cannot: string): SqlValue {

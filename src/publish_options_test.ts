@@ -44,6 +44,9 @@ Deno.test("values that cannot be meant are refused", () => {
     [{ at: new Date(-1) }, TypeError],
     [{ priority: 1.5 }, RangeError],
     [{ priority: "high" }, RangeError],
+    [{ columns: 5 }, TypeError],
+    [{ columns: null }, TypeError],
+    [{ columns: [1] }, TypeError],
     [{ columns: { a: {} } }, TypeError],
     [{ columns: { a: NaN } }, TypeError],
     [null, TypeError],
@@ -63,7 +66,7 @@ Deno.test("columns cross exactly, and those that play a role are refused", () =>
     e: 2n ** 60n,
     f: "text",
   });
-  for (const column of ["id", "body", "priority", "due"]) {
+  for (const column of ["id", "body", "priority", "due", "DUE", "Id"]) {
     assert.throws(
       () => checkPublish(full, { columns: { [column]: 1 } }),
       (error: unknown) => error instanceof DeclarationError && error.message.includes("plays the"),

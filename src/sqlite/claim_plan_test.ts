@@ -75,6 +75,33 @@ Deno.test("pages of candidates follow one another by the index of ddl()", () => 
   }
 });
 
+Deno.test("the key of bytes, NULL and text is one that comes back as it was", () => {
+  const description: TableDescription = {
+    ...ROLES,
+    form: "advisory lock",
+    lockedUntil: undefined,
+    lockKey: ["a-", { column: "account" }],
+  };
+  const database = new DatabaseSync(":memory:");
+  for (const text of ddl(description)) {
+    database.exec(text.replace(`"account" TEXT NOT NULL DEFAULT ''`, `"account"`));
+  }
+  database.exec(`INSERT INTO jobs (payload, queue, account)
+    VALUES ('{}', 'jobs', x'00ff10'), ('{}', 'jobs', NULL), ('{}', 'jobs', 'é'), ('{}', 'jobs', 5)`);
+  const run = <V>({ text, params }: Statement<V>, values: V): SqlRow[] =>
+    database.prepare(text).all(...bind({ text, params }, values)) as SqlRow[];
+  const known = facts(description, run(inspect(description), undefined));
+  const { candidates, readCandidate, take } = advisoryLockStatements(description, known, USE);
+  const found = run(candidates.each[0]!.first, { ...VALUES, priority: 0n }).map(readCandidate);
+  assert.deepEqual(found.map(({ key }) => key), ["a-00FF10", "a-", "a-é", "a-5"]);
+  for (const { id, key } of found) {
+    const values = { id, key, now: NOW, holder: 1n, attempt: undefined };
+    assert.equal(run(take[0]!, values).length, 1, key);
+    assert.equal(run(take[0]!, { ...values, key: `${key}x` }).length, 0, key);
+  }
+  database.close();
+});
+
 /** A table of 100,000 rows, half of them leased, a quarter in the future. */
 class Table implements Disposable {
   readonly database = new DatabaseSync(":memory:");
