@@ -149,8 +149,24 @@ function describe(
   };
 }
 
+/** A claim and its settle write these, and the key of a row must not change while it is locked. */
+function checkLockKey({ table, lockKey = [], ...roles }: TableDescription): void {
+  for (const part of lockKey) {
+    const role = (["attempt", "retryAfter", "processedAt"] as const).find((role) =>
+      typeof part !== "string" && roles[role]?.toLowerCase() === part.column.toLowerCase()
+    );
+    if (role === undefined) continue;
+    throw new DeclarationError(
+      `Cannot lock rows of "${table}" by the column of the role ${role}, which Holdfast writes while ` +
+        `the row is locked: name a column that keeps its value, such as the id`,
+    );
+  }
+}
+
 /** What the types refuse is refused for plain JavaScript as well. */
-function checkTogether({ table, form, lockedUntil, fifo, group }: TableDescription): void {
+function checkTogether(description: TableDescription): void {
+  const { table, form, lockedUntil, fifo, group } = description;
+  checkLockKey(description);
   if (form === "advisory lock" && lockedUntil !== undefined) {
     throw new DeclarationError(
       `"${table}" cannot have two forms: take away the role lockedUntil (lease form) ` +

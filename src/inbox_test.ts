@@ -89,6 +89,7 @@ Deno.test("what cannot work together is refused, as the types do", () => {
         inbox("jobs", { id: "id", payload: text("payload"), ...roles } as never, options as never),
       (error: unknown) => error instanceof DeclarationError && message.test(error.message),
     );
+  together({ attempt: "tries" }, { advisoryLock: "a-{Tries}" }, /column of the role attempt/);
   together({ lockedUntil: "until" }, key, /^"jobs" cannot have two forms/);
   together({ group: "g", fifo: true }, key, /^"jobs" cannot be fifo in the advisory lock form/);
   together({ fifo: true }, {}, /^"jobs" cannot be fifo without groups/);

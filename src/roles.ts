@@ -40,7 +40,9 @@ export interface InboxOptions {
   /**
    * Selects the advisory lock form: the key of a row's lock, in which a column in braces stands for
    * the row's value of it. `"accounts-{account_id}"` handles one message of an account at a time,
-   * `"jobs-{id}"` holds each row alone. Queues with the same key share one lock in a database.
+   * `"jobs-{id}"` holds each row alone. Queues with the same key share one lock in a database. NULL
+   * stands as empty text. The columns must keep their values while a row is in work: with another key
+   * it would be another's to claim.
    */
   readonly advisoryLock?: string;
   /**
