@@ -1,4 +1,5 @@
-import { type Duration, toMilliseconds } from "./duration.ts";
+import { toDelay } from "./delay.ts";
+import type { Duration } from "./duration.ts";
 
 /**
  * What a handler decided about its message. Made by `ack`, `retry`, `retryAfter`, `drop` and
@@ -40,12 +41,7 @@ export function retry(): Outcome {
  * @throws {RangeError} if it is negative, or longer than 36,500 days
  */
 export function retryAfter(delay: Duration, reason?: string): Outcome {
-  const milliseconds = toMilliseconds(delay, "the delay of retryAfter");
-  if (milliseconds > LONGEST_DELAY) {
-    throw new RangeError(
-      `Cannot retry after ${milliseconds} ms: give at most 36,500 days`,
-    );
-  }
+  const milliseconds = toDelay(delay, "the delay of retryAfter", "Cannot retry");
   return { kind: "retryAfter", delay: milliseconds, ...because(reason) };
 }
 
@@ -78,6 +74,3 @@ export function isOutcome(value: unknown): value is Outcome {
 function because(reason: string | undefined): { readonly reason?: string } {
   return reason === undefined ? {} : { reason };
 }
-
-/** A hundred years, in milliseconds: the years after 9999 are beyond what columns can hold. */
-const LONGEST_DELAY = 36_500 * 86_400_000;

@@ -1,5 +1,5 @@
+import { toDelay } from "./delay.ts";
 import type { Duration } from "./duration.ts";
-import { toMilliseconds } from "./duration.ts";
 import type { SqlValue } from "./driver/driver.ts";
 import { DeclarationError } from "./errors.ts";
 import type { AnyQueue } from "./queue.ts";
@@ -98,13 +98,7 @@ function checkTime(
   }
   return delay === undefined
     ? { delay: 0, at: checkInstant(at!, cannot) }
-    : { delay: checkDelay(delay, cannot), at: undefined };
-}
-
-function checkDelay(delay: Duration, cannot: string): number {
-  const milliseconds = toMilliseconds(delay, "the delay of a publish");
-  if (milliseconds <= LONGEST_DELAY) return milliseconds;
-  throw new RangeError(`${cannot} after ${milliseconds} ms: give at most 36,500 days`);
+    : { delay: toDelay(delay, "the delay of a publish", cannot), at: undefined };
 }
 
 function checkInstant(at: Instant, cannot: string): number {
@@ -163,7 +157,5 @@ function checkValue(name: string, value: unknown, cannot: string): SqlValue {
 }
 
 const OPTIONS: readonly string[] = ["delay", "at", "priority", "columns"];
-/** A hundred years, in milliseconds: the years after 9999 are beyond what columns can hold. */
-const LONGEST_DELAY = 36_500 * 86_400_000;
 const FIRST_INSTANT = 0;
 const END_OF_INSTANTS = Date.UTC(10_000, 0);
