@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { checkTables } from "../../src/check/check_tables.ts";
+import { createTables } from "../../src/check/create_tables.ts";
+import { AdvisoryLockForm } from "../../src/claim/advisory_lock.ts";
+import { Pool } from "../../src/pool.ts";
 import {
   ack,
   App,
   Broker,
   type Driver,
-  DriverError,
   type Inbox,
   inbox,
   json,
@@ -12,9 +15,9 @@ import {
   type Subscription,
   TestApp,
 } from "./holdfast.ts";
-import { HoldingProcess } from "./holding_process.ts";
-import { advisoryLockService, type Job, type JobHandler, keyedJobs } from "./lease_service.ts";
+import { advisoryLockService, type Job, keyedJobs } from "./lease_service.ts";
 import { rowsOf } from "./rows.ts";
+import { sessionLossTests } from "./session_loss.ts";
 import { sleep } from "./sleep.ts";
 import type { ConformanceTest, TestDatabase } from "./test_database.ts";
 
@@ -140,69 +143,41 @@ const tests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: "a row that no handler has seen is given back with its attempt when the app stops",
+    name: "a row that no handler has seen is given back with its attempt, and its lock",
     async run(database) {
-      const first = advisoryLockService(database.connect(), () => ack());
-      const test = await TestApp.start(first.app);
-      await test.publish(first.queue, { name: "a" });
-      await test.stop();
-      assert.deepEqual(test.deliveries.map(({ attempt }) => attempt), [1]);
-    },
-  },
-  {
-    name: "the row of a killed process is claimed by another within a second, as the next attempt",
-    needs: "a server",
-    async run(database) {
-      await using holder = await HoldingProcess.start(database.address!, { form: "advisory lock" });
-      const { app, subscription } = advisoryLockService(database.connect(), () => ack());
-      await using test = await TestApp.startLive(app);
-      await test.advance({ milliseconds: 1_200 });
-      test.subscriber(subscription).assertNotCalled();
-      const killed = Date.now();
-      await holder.kill();
-      while (test.deliveries.length === 0 && Date.now() < killed + 5_000) {
-        await test.advance({ milliseconds: 20 });
+      const driver = database.connect();
+      const pool = new Pool(driver);
+      await pool.open();
+      try {
+        await createTables(driver, pool, [keyedJobs]);
+        const use = { inbox: keyedJobs, subscription: undefined };
+        const facts = (await checkTables(driver, pool, [use])).get(keyedJobs)!;
+        const { description } = keyedJobs;
+        const statements = driver.dialect.advisoryLock(description, facts, { clock: "database" });
+        const form = new AdvisoryLockForm({ queue: "jobs", pool, statements });
+        const insert = { text: `INSERT INTO jobs (payload) VALUES ('{"name":"a"}')`, params: [] };
+        await pool.query(insert, undefined);
+        const [first] = await form.claim(1);
+        assert.equal(first!.attempt, 1);
+        assert.deepEqual(await form.claim(1), []);
+        await first!.release();
+        const [second] = await form.claim(1);
+        assert.equal(second!.attempt, 1);
+        await second!.settle({ kind: "free" });
+        const [third] = await form.claim(1);
+        assert.equal(third!.attempt, 2);
+        await third!.settle({ kind: "remove" });
+      } finally {
+        await pool.close();
       }
-      const [delivery] = test.deliveries;
-      assert.equal(delivery?.attempt, 2);
-      assert(delivery.startedAt - killed < 1_000, `${delivery.startedAt - killed} ms`);
-      await test.settled();
-      await assertUnlocked(test, database, "jobs-1");
     },
   },
-  {
-    name: "a connection cut at the server aborts its handler, the row is back, the loop goes on",
-    needs: "a server",
-    async run(database) {
-      const reasons: unknown[] = [];
-      const handle: JobHandler = async (_, { signal }) => {
-        if (reasons.length > 0) return;
-        await new Promise((resolve) => {
-          const timer = setTimeout(resolve, 10_000);
-          signal.addEventListener("abort", () => {
-            clearTimeout(timer);
-            reasons.push(signal.reason);
-            resolve(undefined);
-          });
-        });
-      };
-      const { app, queue, subscription } = advisoryLockService(database.connect(), handle);
-      await using test = await TestApp.startLive(app);
-      await test.publish(queue, { name: "a" });
-      await database.cut!();
-      const end = Date.now() + 10_000;
-      while (test.deliveries.length < 2 && Date.now() < end) {
-        await test.advance({ milliseconds: 50 });
-      }
-      assert(reasons[0] instanceof DriverError);
-      assert.equal(reasons[0].kind, "disconnected");
-      assert.equal(test.deliveries[0]?.settled, false);
-      await test.settled();
-      test.subscriber(subscription).assertCalled(2).assertSettled(ack());
-      assert.equal(test.deliveries[1]?.attempt, 2);
-      await assertUnlocked(test, database, "jobs-1");
-    },
-  },
+  ...sessionLossTests({
+    form: "advisory lock",
+    service: advisoryLockService,
+    next: { attempt: 2, name: "next attempt" },
+    afterwards: (test, database) => assertUnlocked(test, database, "jobs-1"),
+  }),
   {
     name: "a row held by one process is passed over by another",
     needs: "a server",

@@ -1,16 +1,8 @@
 import assert from "node:assert/strict";
-import {
-  ack,
-  AlreadySettledError,
-  DeclarationError,
-  DriverError,
-  drop,
-  retry,
-  TestApp,
-} from "./holdfast.ts";
-import { HoldingProcess } from "./holding_process.ts";
+import { ack, AlreadySettledError, DeclarationError, drop, retry, TestApp } from "./holdfast.ts";
 import { rowLockService } from "./lease_service.ts";
 import { rowsOf } from "./rows.ts";
+import { sessionLossTests } from "./session_loss.ts";
 import { sleep } from "./sleep.ts";
 import type { ConformanceTest } from "./test_database.ts";
 
@@ -134,56 +126,11 @@ const tests: readonly Omit<ConformanceTest, "needs">[] = [
       assert.deepEqual(after.deliveries.map(({ attempt }) => attempt), [1]);
     },
   },
-  {
-    name: "the row of a killed process is claimed by another within a second, as the same attempt",
-    async run(database) {
-      await using holder = await HoldingProcess.start(database.address!, { form: "row lock" });
-      const { app, subscription } = rowLockService(database.connect(), () => ack());
-      await using test = await TestApp.startLive(app);
-      await test.advance({ milliseconds: 1_200 });
-      test.subscriber(subscription).assertNotCalled();
-      const killed = Date.now();
-      await holder.kill();
-      while (test.deliveries.length === 0 && Date.now() < killed + 5_000) {
-        await test.advance({ milliseconds: 20 });
-      }
-      const [delivery] = test.deliveries;
-      assert.equal(delivery?.attempt, 1);
-      assert(delivery.startedAt - killed < 1_000, `${delivery.startedAt - killed} ms`);
-    },
-  },
-  {
-    name: "a connection cut at the server aborts its handler, the row is back, the loop goes on",
-    async run(database) {
-      const reasons: unknown[] = [];
-      const { app, queue, subscription } = rowLockService(
-        database.connect(),
-        async (_, { signal }) => {
-          if (reasons.length > 0) return;
-          await new Promise((resolve) => {
-            const timer = setTimeout(resolve, 10_000);
-            signal.addEventListener("abort", () => {
-              clearTimeout(timer);
-              reasons.push(signal.reason);
-              resolve(undefined);
-            });
-          });
-        },
-      );
-      await using test = await TestApp.startLive(app);
-      await test.publish(queue, { name: "a" });
-      await database.cut!();
-      const end = Date.now() + 10_000;
-      while (test.deliveries.length < 2 && Date.now() < end) {
-        await test.advance({ milliseconds: 50 });
-      }
-      assert(reasons[0] instanceof DriverError);
-      assert.equal(reasons[0].kind, "disconnected");
-      assert.equal(test.deliveries[0]?.settled, false);
-      test.subscriber(subscription).assertCalled(2).assertSettled(ack());
-      assert.equal(test.deliveries[1]?.attempt, 1);
-    },
-  },
+  ...sessionLossTests({
+    form: "row lock",
+    service: rowLockService,
+    next: { attempt: 1, name: "same attempt" },
+  }),
 ];
 
 /** The tests, for the databases that have row locks. */
