@@ -1,5 +1,5 @@
 import type { TableDescription } from "../driver/dialect.ts";
-import { keyColumns } from "./roles.ts";
+import { keyColumns } from "../driver/roles.ts";
 
 /** How each column that is described is declared. */
 export function columnDefinitions(table: TableDescription): Readonly<Record<string, string>> {

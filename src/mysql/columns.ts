@@ -2,7 +2,7 @@ import type { MessageId, TableDescription } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { ClaimIndex, ClaimIndexes, ClaimRange } from "./claim_indexes.ts";
 import { quote, quoteTable } from "./quote.ts";
-import { columnNames, type Role, type TimeRole } from "./roles.ts";
+import { columnNames, type Role, type TimeRole } from "../driver/roles.ts";
 import type { MysqlFacts } from "./table_facts.ts";
 
 /** A described table as its statements name it; they call a row `t`. */

@@ -1,5 +1,5 @@
 import type { Columns } from "./columns.ts";
-import type { TimeRole } from "./roles.ts";
+import type { TimeRole } from "../driver/roles.ts";
 
 /** A time in milliseconds since 1970 as a parameter that a role's column can be compared with. */
 export function encodeTime(columns: Columns, role: TimeRole, time: number): bigint | string {

@@ -7,10 +7,11 @@ import type {
 } from "../driver/dialect.ts";
 import type { Statement } from "../driver/statement.ts";
 import { Columns } from "./columns.ts";
-import { guardKey } from "./guard_key.ts";
+import { guardKey } from "../driver/guard_key.ts";
 import { QueueSql } from "./queue_sql.ts";
 import { search } from "./search.ts";
 import { join, type Sql, sql, type SqlPart } from "../driver/sql.ts";
+import { tableKey } from "./table_key.ts";
 
 /** The row lock form's statements for one queue. Rows are written by their id, while locked. */
 export function rowLockStatements(
@@ -23,7 +24,7 @@ export function rowLockStatements(
   const queue = new QueueSql(columns, use);
   return {
     find: search(queue, columns.delivered, table.fifo ?? false),
-    ...guardKey(table, use),
+    ...guardKey(table, tableKey(table.table), use),
     remove: remove(queue),
     ...(attempt === undefined ? {} : { spend: update(columns, countAttempt) }),
     ...delay(queue),

@@ -1,7 +1,7 @@
 import type { Clock } from "../driver/dialect.ts";
 import type { Columns } from "./columns.ts";
 import { encodeTime, roundDown, roundUp } from "./encode_time.ts";
-import type { TimeRole } from "./roles.ts";
+import type { TimeRole } from "../driver/roles.ts";
 import { type Sql, sql } from "../driver/sql.ts";
 
 /** What every statement that tells the time is run with. */

@@ -2,7 +2,7 @@ import type { LeaseToken } from "../driver/dialect.ts";
 import type { LeaseWrite } from "../driver/lease_writes.ts";
 import type { Columns } from "./columns.ts";
 import { encodeTime, roundDown, roundUp } from "./encode_time.ts";
-import type { Role, TimeRole } from "./roles.ts";
+import type { Role, TimeRole } from "../driver/roles.ts";
 
 /** A part of a token, or of what is written. */
 export interface WriteField<Values> {

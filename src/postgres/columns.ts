@@ -1,21 +1,8 @@
 import type { MessageId, TableDescription } from "../driver/dialect.ts";
+import { columnNames, type Role, type TimeRole } from "../driver/roles.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import { quote, quoteTable } from "./quote.ts";
 import type { PostgresFacts } from "./table_facts.ts";
-
-/** A role that a column plays. */
-export type Role =
-  | "id"
-  | "payload"
-  | "attempt"
-  | "lockedUntil"
-  | "group"
-  | "priority"
-  | "retryAfter"
-  | "processedAt";
-
-/** A role whose column holds a time. */
-export type TimeRole = "lockedUntil" | "retryAfter" | "processedAt";
 
 /**
  * A described table as its statements name it; they call a row `t`. Values cross as text and are cast
@@ -96,22 +83,6 @@ export class Columns {
       ? BigInt(id as string)
       : String(id);
   }
-}
-
-/** The column of each role that is described. */
-export function columnNames(
-  table: TableDescription,
-): Readonly<Record<Role, string | undefined>> {
-  return {
-    id: table.id.column,
-    payload: table.payload.column,
-    attempt: table.attempt,
-    lockedUntil: table.lockedUntil,
-    group: table.group,
-    priority: table.priority,
-    retryAfter: table.retryAfter,
-    processedAt: table.processedAt,
-  };
 }
 
 const USUAL_TYPES: Readonly<Record<Role, string>> = {

@@ -1,5 +1,7 @@
 import type { TableDescription } from "../driver/dialect.ts";
 import { bareTable } from "../driver/identifier.ts";
+import { type PartialIndex, partialIndexes } from "../driver/partial_indexes.ts";
+import { keyColumns } from "../driver/roles.ts";
 import { quote, quoteTable } from "./quote.ts";
 
 /** The table, and the indexes that its claims read. */
@@ -8,7 +10,7 @@ export function ddl(table: TableDescription): readonly string[] {
     .map(([column, definition]) => `  ${quote(column)} ${definition}`);
   return [
     `CREATE TABLE ${quoteTable(table.table)} (\n${columns.join(",\n")}\n)`,
-    ...claimIndexes(table).map(({ text }) => text),
+    ...partialIndexes(table).map((index) => createIndex(table.table, index)),
   ];
 }
 
@@ -29,61 +31,12 @@ export function columnDefinitions(table: TableDescription): Readonly<Record<stri
   define(table.attempt, "integer NOT NULL DEFAULT 1");
   define(table.processedAt, "timestamptz");
   define(table.lockedUntil, "timestamptz");
-  for (const part of table.lockKey ?? []) {
-    if (typeof part !== "string") define(part.column, "text NOT NULL DEFAULT ''");
-  }
+  for (const column of keyColumns(table)) define(column, "text NOT NULL DEFAULT ''");
   return definitions;
 }
 
-/** An index that claims read. */
-export interface ClaimIndex {
-  /** The columns by which its rows are found, the leading ones in any order. */
-  readonly equal: readonly string[];
-  /** The columns after those, by which the rows are ordered. */
-  readonly then: readonly string[];
-  /** The columns that are NULL in all of its rows. */
-  readonly onlyNull: readonly string[];
-  /** The statement that creates it. */
-  readonly text: string;
-}
-
-/** The indexes of a claim, beside the primary key. */
-export function claimIndexes(table: TableDescription): readonly ClaimIndex[] {
-  const { group, fifo, priority, retryAfter, processedAt, lockedUntil } = table;
-  const done = present(processedAt);
-  const id = table.id.column;
-  const leased = lockedUntil === undefined
-    ? []
-    : [index(table, "leased", present(group), [lockedUntil, id], done, lockedUntil)];
-  if (fifo) return [index(table, "head", present(group), present(priority, id), done), ...leased];
-  const roles = present(group, priority, retryAfter, processedAt, lockedUntil);
-  if (roles.length === 0) return [];
-  const onlyNull = present(lockedUntil, processedAt);
-  return [
-    index(table, "free", present(group, priority), present(retryAfter, id), onlyNull),
-    ...leased,
-  ];
-}
-
-function index(
-  { table }: TableDescription,
-  suffix: string,
-  equal: readonly string[],
-  then: readonly string[],
-  onlyNull: readonly string[],
-  notNull?: string,
-): ClaimIndex {
-  const columns = [...equal, ...then].map(quote).join(", ");
-  const conditions = [
-    ...present(notNull).map((column) => `${quote(column)} IS NOT NULL`),
-    ...onlyNull.map((column) => `${quote(column)} IS NULL`),
-  ];
-  const only = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
+/** The statement that creates an index that claims read. */
+export function createIndex(table: string, { suffix, definition }: PartialIndex): string {
   const name = quote(`${bareTable(table)}_${suffix}`);
-  const text = `CREATE INDEX ${name} ON ${quoteTable(table)} (${columns})${only}`;
-  return { equal, then, onlyNull, text };
-}
-
-function present(...names: readonly (string | undefined)[]): readonly string[] {
-  return names.filter((name) => name !== undefined);
+  return `CREATE INDEX ${name} ON ${quoteTable(table)} ${definition}`;
 }

@@ -1,7 +1,8 @@
 import type { GuardedStatement, GuardedWrite, LeaseToken, QueueUse } from "../driver/dialect.ts";
 import type { LeaseWrite } from "../driver/lease_writes.ts";
 import type { Statement } from "../driver/statement.ts";
-import type { Columns, Role, TimeRole } from "./columns.ts";
+import type { Role, TimeRole } from "../driver/roles.ts";
+import type { Columns } from "./columns.ts";
 import { Parameters } from "./parameters.ts";
 import { inGroup, where } from "./queue_sql.ts";
 

@@ -7,11 +7,12 @@ import type {
 } from "../driver/dialect.ts";
 import { leaseWrites } from "../driver/lease_writes.ts";
 import { Columns } from "./columns.ts";
-import { guardKey } from "./guard_key.ts";
+import { guardKey } from "../driver/guard_key.ts";
 import { guardedWrite } from "./guarded_write.ts";
 import { leaseClaim } from "./lease_claim.ts";
 import { Parameters } from "./parameters.ts";
 import { rowsOf, where } from "./queue_sql.ts";
+import { tableKey } from "./table_key.ts";
 
 /** The lease form's statements for one queue. */
 export function leaseStatements(
@@ -22,7 +23,7 @@ export function leaseStatements(
   const columns = new Columns(table, facts);
   return {
     claim: leaseClaim(columns, use, table.fifo ?? false),
-    ...guardKey(table, use),
+    ...guardKey(table, tableKey(table.table), use),
     ...leaseWrites(table, (write) => guardedWrite(columns, use, write)),
     look: look(columns, use),
     read: (row) => ({

@@ -1,6 +1,7 @@
 import type { QueueUse } from "../driver/dialect.ts";
 import type { Statement } from "../driver/statement.ts";
-import type { Columns, Role } from "./columns.ts";
+import type { Role } from "../driver/roles.ts";
+import type { Columns } from "./columns.ts";
 import { Parameters } from "./parameters.ts";
 import { Times } from "./times.ts";
 

@@ -8,9 +8,10 @@ import type {
 } from "../driver/dialect.ts";
 import type { Statement } from "../driver/statement.ts";
 import { Columns } from "./columns.ts";
-import { guardKey } from "./guard_key.ts";
+import { guardKey } from "../driver/guard_key.ts";
 import { QueueSql } from "./queue_sql.ts";
 import { headSearch, search } from "./search.ts";
+import { tableKey } from "./table_key.ts";
 
 /** The row lock form's statements for one queue. */
 export function rowLockStatements(
@@ -21,7 +22,7 @@ export function rowLockStatements(
   const columns = new Columns(table, facts);
   return {
     find: { first: [], each: [find(columns, use, table.fifo ?? false)] },
-    ...guardKey(table, use),
+    ...guardKey(table, tableKey(table.table), use),
     remove: remove(columns, use),
     ...(columns.attempt === undefined ? {} : { spend: write(columns, use, () => []) }),
     ...delay(columns, use),

@@ -1,5 +1,6 @@
 import type { Clock } from "../driver/dialect.ts";
-import type { Columns, TimeRole } from "./columns.ts";
+import type { TimeRole } from "../driver/roles.ts";
+import type { Columns } from "./columns.ts";
 import type { Parameters } from "./parameters.ts";
 
 /**

@@ -7,7 +7,8 @@ import type {
 import type { SqlValue } from "../driver/driver.ts";
 import { join, type Sql, sql, type SqlPart } from "../driver/sql.ts";
 import { candidates } from "./candidates.ts";
-import { Columns, readId, type SqliteFacts, type TimeRole } from "./columns.ts";
+import type { TimeRole } from "../driver/roles.ts";
+import { Columns, readId, type SqliteFacts } from "./columns.ts";
 import { lockKeySql } from "./lock_key_sql.ts";
 import { QueueSql, where } from "./queue_sql.ts";
 

@@ -1,10 +1,8 @@
 import type { MessageId, TableDescription, TableFacts } from "../driver/dialect.ts";
 import type { SqlRow, SqlValue } from "../driver/driver.ts";
+import type { TimeRole } from "../driver/roles.ts";
 import { type TimeStorage, timeStorageOf } from "./affinity.ts";
 import { quote, quoteTable } from "./quote.ts";
-
-/** A role whose column holds a time. */
-export type TimeRole = "lockedUntil" | "retryAfter" | "processedAt";
 
 /** What the checks found, as SQLite's statements need it. */
 export interface SqliteFacts extends TableFacts {

@@ -2,7 +2,8 @@ import type { GuardedWrite, LeaseToken } from "../driver/dialect.ts";
 import type { SqlValue } from "../driver/driver.ts";
 import type { LeaseWrite } from "../driver/lease_writes.ts";
 import { join, type Sql, sql, type SqlPart } from "../driver/sql.ts";
-import type { Columns, TimeRole } from "./columns.ts";
+import type { TimeRole } from "../driver/roles.ts";
+import type { Columns } from "./columns.ts";
 import { type QueueSql, where } from "./queue_sql.ts";
 
 /** Adds the guard: the row is written only while the token still owns it. */

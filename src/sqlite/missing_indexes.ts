@@ -1,7 +1,13 @@
 import type { TableDescription } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
+import {
+  type FoundIndex,
+  type PartialIndex,
+  partialIndexes,
+  serves,
+} from "../driver/partial_indexes.ts";
 import type { SchemaProblem } from "../errors.ts";
-import { type ClaimIndex, claimIndexes } from "./ddl.ts";
+import { createIndex } from "./ddl.ts";
 
 /** The claims that no index serves, although all columns are there. */
 export function missingIndexes(
@@ -9,42 +15,44 @@ export function missingIndexes(
   rows: readonly SqlRow[],
 ): readonly SchemaProblem[] {
   const columns = new Set(rows.map(({ name }) => String(name).toLowerCase()));
-  const found = JSON.parse(String(rows[0]?.indexes ?? "[]")) as readonly FoundIndex[];
-  return claimIndexes(table)
+  const found = foundIndexes(rows);
+  return partialIndexes(table)
     .filter(({ equal, then, onlyNull }) =>
-      [...equal, ...then, ...onlyNull].every((name) => columns.has(name.toLowerCase()))
+      lowerCase([...equal, ...then, ...onlyNull]).every((name) => columns.has(name))
     )
-    .filter((wanted) => !found.some((index) => serves(index, wanted)))
-    .map(({ text }) => ({
+    .filter((wanted) => !found.some((index) => serves(index, withoutCase(wanted), true)))
+    .map((wanted) => ({
       table: table.table,
       problem: "no index serves the claim, which reads every row of the table",
-      fix: `run: ${text}`,
+      fix: `run: ${createIndex(table.table, wanted)}`,
     }));
 }
 
-/** An index as `inspect` lists it. */
-interface FoundIndex {
-  /** Its columns, in lower case; NULL for an expression. */
-  readonly columns: readonly (string | null)[];
-  /** The statement that created it, if it holds only some rows. */
-  readonly only: string | null;
+/** The indexes that `inspect` lists, their names in lower case, each with its statement if partial. */
+function foundIndexes(rows: readonly SqlRow[]): readonly FoundIndex[] {
+  const listed = JSON.parse(String(rows[0]?.indexes ?? "[]")) as readonly {
+    readonly columns: readonly (string | null)[];
+    readonly only: string | null;
+  }[];
+  return listed.map(({ columns, only }) => {
+    const predicate = predicateOf(only);
+    return { columns, demands: (column, test) => saysOf(predicate, column, test.toLowerCase()) };
+  });
 }
 
-/**
- * A column that is NULL in all rows of the claim must be one of the leading columns, unless the index
- * holds only such rows. The id need not be there: SQLite ends each index with the row's own.
- */
-function serves({ columns, only }: FoundIndex, { equal, then, onlyNull }: ClaimIndex): boolean {
-  const predicate = predicateOf(only);
-  if (onlyNull.some((name) => saysOf(predicate, name, "is not null"))) return false;
-  const leading = [
-    ...equal,
-    ...onlyNull.filter((name) => !saysOf(predicate, name, "is null")),
-  ].map((name) => name.toLowerCase());
-  const begins = new Set(columns.slice(0, leading.length));
-  const ordered = then.slice(0, -1);
-  return leading.every((name) => begins.has(name)) &&
-    ordered.every((name, at) => columns[leading.length + at] === name.toLowerCase());
+/** SQLite does not tell names apart by case. */
+function withoutCase(index: PartialIndex): PartialIndex {
+  const { equal, then, onlyNull } = index;
+  return {
+    ...index,
+    equal: lowerCase(equal),
+    then: lowerCase(then),
+    onlyNull: lowerCase(onlyNull),
+  };
+}
+
+function lowerCase(names: readonly string[]): readonly string[] {
+  return names.map((name) => name.toLowerCase());
 }
 
 /** What the statement of a partial index says of its rows, in lower case and without quotes. */
@@ -56,6 +64,6 @@ function predicateOf(only: string | null): string {
 
 /** Whether the predicate says this of the column of this name, and not of one that ends like it. */
 function saysOf(predicate: string, name: string, what: string): boolean {
-  const at = predicate.indexOf(`${name.toLowerCase()} ${what}`);
+  const at = predicate.indexOf(`${name} ${what}`);
   return at > 0 && /[\s(]/.test(predicate[at - 1]!);
 }

@@ -1,6 +1,7 @@
 import type { QueueUse } from "../driver/dialect.ts";
 import { join, type Sql, sql, type SqlPart } from "../driver/sql.ts";
-import { type Columns, iso, type TimeRole } from "./columns.ts";
+import type { TimeRole } from "../driver/roles.ts";
+import { type Columns, iso } from "./columns.ts";
 
 /** What a condition on a time is asked with, in milliseconds since 1970. */
 export interface Now {

@@ -1,4 +1,4 @@
-import type { TableDescription } from "../driver/dialect.ts";
+import type { TableDescription } from "./dialect.ts";
 
 /** A role that a column plays. */
 export type Role =
