@@ -29,6 +29,8 @@ export interface LockSession {
   tryLock(key: string): Promise<LockHolder | undefined>;
   /** Runs steps and commits what they have written; the locks stay. */
   transact<T>(makeSteps: () => Steps<T>): Promise<T>;
+  /** Runs the last steps and commits what they have written: the locks end now, or by `release`. */
+  finish<T>(makeSteps: () => Steps<T>): Promise<T>;
   /** Gives the locks back, and then the connection. */
   release(): Promise<void>;
 }
@@ -233,11 +235,19 @@ class LockingSession implements LockSession {
     return inRealTime(() => this.#session.tryLock(key));
   }
 
+  transact<T>(makeSteps: () => Steps<T>): Promise<T> {
+    return this.#run(makeSteps, () => this.#session.checkpoint!());
+  }
+
+  finish<T>(makeSteps: () => Steps<T>): Promise<T> {
+    return this.#run(makeSteps, () => this.#session.commit());
+  }
+
   /** Where transactions do not run at once, one is open all the time: the locks are its own. */
-  async transact<T>(makeSteps: () => Steps<T>): Promise<T> {
+  async #run<T>(makeSteps: () => Steps<T>, commit: () => Promise<void>): Promise<T> {
     if (this.#session.transact !== undefined) return await transactAtOnce(this.#session, makeSteps);
     const result = await runSteps(this.#session, makeSteps());
-    await inRealTime(() => this.#session.checkpoint!());
+    await inRealTime(commit);
     return result;
   }
 

@@ -78,7 +78,7 @@ export class AdvisoryLockClaim extends SessionClaim {
   }
 
   async #write<Values>(write: Statement<Values>, values: Values): Promise<void> {
-    const { rows, changes } = await this.#locks.transact(() => run(write, values));
+    const { rows, changes } = await this.#locks.finish(() => run(write, values));
     if (rows.length + changes === 1) return;
     throw new LeaseLostError(
       `Cannot settle message ${this.id} of queue "${this.queue}": its row is gone, or its lock is ` +
