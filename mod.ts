@@ -37,6 +37,8 @@ export type {
   CheckedSubscription,
   FormRefusal,
 } from "./src/broker.ts";
+export type { BackoffCurve } from "./src/backoff.ts";
+export type { DeadLetterTarget } from "./src/dead_letter.ts";
 export type { DatabaseName } from "./src/ddl_text.ts";
 export { bytes } from "./src/bytes.ts";
 export { codec } from "./src/codec.ts";
@@ -56,8 +58,10 @@ export {
   PublishError,
   SchemaError,
   ShutdownError,
+  TimeoutError,
 } from "./src/errors.ts";
 export type { DriverErrorKind, SchemaProblem } from "./src/errors.ts";
+export type { Headers } from "./src/headers.ts";
 export { inbox } from "./src/inbox.ts";
 export type { AnyInbox, Inbox } from "./src/inbox.ts";
 export { json } from "./src/json.ts";
@@ -68,6 +72,8 @@ export type {
   ColumnValue,
   Instant,
   PublishColumns,
+  PublishIn,
+  PublishManyOptions,
   PublishOptions,
   PublishTime,
 } from "./src/publish_options.ts";
@@ -86,14 +92,24 @@ export type {
   NoOptions,
   Roles,
 } from "./src/roles.ts";
+export { row } from "./src/row.ts";
+export type { Row, RowMessage } from "./src/row.ts";
 export type { ShutdownReport } from "./src/running_app.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "./src/standard_schema.ts";
 export { state } from "./src/state.ts";
 export type { StateKey, StateValue } from "./src/state.ts";
 export type {
   AnySubscription,
+  Backoff,
+  BatchHandler,
+  BatchReturned,
   CheckedOptions,
+  CheckedSubscribeOptions,
+  FailureAction,
   Handler,
+  HandlerOf,
+  OnFailure,
+  Returned,
   SubscribeOptions,
   Subscription,
 } from "./src/subscription.ts";

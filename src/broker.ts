@@ -3,18 +3,14 @@ import type { Form } from "./driver/form.ts";
 import type { Duration } from "./duration.ts";
 import { ClosedError, DeclarationError } from "./errors.ts";
 import type { AnyInbox, Inbox } from "./inbox.ts";
-import type { PublishOptions } from "./publish_options.ts";
+import type { PublishManyOptions, PublishOptions } from "./publish_options.ts";
 import type { Published } from "./publisher.ts";
 import type { AnyQueue, Queue } from "./queue.ts";
 import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
 import { RunningBroker, runningBrokers } from "./running_broker.ts";
 import { PRODUCTION } from "./runtime.ts";
-import {
-  type AnySubscription,
-  checkLease,
-  checkPollInterval,
-  type Subscription,
-} from "./subscription.ts";
+import { checkLease, checkPollInterval } from "./subscribe_options.ts";
+import type { AnySubscription, Subscription } from "./subscription.ts";
 
 /** Defaults for the subscriptions of a broker. */
 export interface BrokerOptions {
@@ -46,10 +42,11 @@ export type FormRefusal<F extends Form, Name extends string, Table extends strin
  *
  * @typeParam Name the database's name
  * @typeParam Forms the forms it can hold rows in
+ * @typeParam Tx what its clients call a transaction
  */
-export class Broker<Name extends string = string, Forms extends Form = Form> {
+export class Broker<Name extends string = string, Forms extends Form = Form, Tx = unknown> {
   /** The database. */
-  readonly driver: Driver<Name, Forms>;
+  readonly driver: Driver<Name, Forms, Tx>;
   /** The tables to be created at start where they are absent. */
   readonly tables: AnyInbox[] = [];
   /** The subscriptions to run. */
@@ -66,7 +63,7 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
    * @param driver the database, for example `sqlite("jobs.db")`
    * @param options defaults for the subscriptions
    */
-  constructor(driver: Driver<Name, Forms>, options: BrokerOptions = {}) {
+  constructor(driver: Driver<Name, Forms, Tx>, options: BrokerOptions = {}) {
     refuseUnknownOptions("Cannot make a broker", options, OPTIONS);
     if (typeof driver?.session !== "function") {
       throw new DeclarationError(
@@ -124,14 +121,39 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
   async publish<In>(
     queue: Queue<In, unknown>,
     message: NoInfer<In>,
-    options?: PublishOptions,
+    options?: PublishOptions<Tx>,
   ): Promise<Published> {
-    const running = runningBrokers.get(this);
-    if (running !== undefined) return await running.publish(queue as AnyQueue, message, options);
-    throw new ClosedError(
-      `Cannot publish to queue "${queue.name}": its broker is not connected; ` +
-        `start its app, or use "await using broker = await new Broker(driver).connect()"`,
-    );
+    return await this.#running(`publish to queue "${queue.name}"`)
+      .publish(queue as AnyQueue, message, options);
+  }
+
+  /**
+   * Publishes many messages: all of them, in order, or none.
+   *
+   * @param options for all of them; `each` gives those that differ, such as `uniqueKey`
+   * @returns what became of each message, in order
+   * @throws whatever `publish` throws
+   */
+  async publishMany<In>(
+    queue: Queue<In, unknown>,
+    messages: Iterable<NoInfer<In>>,
+    options?: PublishManyOptions<NoInfer<In>, Tx>,
+  ): Promise<readonly Published[]> {
+    return await this.#running(`publish to queue "${queue.name}"`)
+      .publishMany(queue as AnyQueue, messages, options as PublishManyOptions);
+  }
+
+  /**
+   * Runs `work` in a transaction of the database, which is committed when `work` resolves and rolled
+   * back when it rejects. Messages are published in it by `{ tx }`; their subscriptions in this
+   * process are woken after the commit.
+   *
+   * @param work gets the transaction as the database's client knows it
+   * @throws {ClosedError} if neither the app has started nor `connect` was called
+   */
+  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return await this.#running("open a transaction")
+      .transaction((tx) => work(tx as Tx));
   }
 
   /** Closes what `connect` has opened; what an app has opened is closed when the app stops. */
@@ -144,6 +166,15 @@ export class Broker<Name extends string = string, Forms extends Form = Form> {
   /** Closes what `connect` has opened. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  #running(what: string): RunningBroker {
+    const running = runningBrokers.get(this);
+    if (running !== undefined) return running;
+    throw new ClosedError(
+      `Cannot ${what}: its broker is not connected; ` +
+        `start its app, or use "await using broker = await new Broker(driver).connect()"`,
+    );
   }
 
   /** What the types refuse is refused for plain JavaScript as well. */

@@ -1,9 +1,17 @@
 import type { Claim } from "./claim/claim_form.ts";
 import { inThisContext } from "./clock.ts";
 import type { Delivery, DeliveryLog } from "./delivery.ts";
+import { setTransaction } from "./driver/delivery_transaction.ts";
+import { DeclarationError } from "./errors.ts";
+import type { Headers } from "./headers.ts";
+import { type Inside, runOutside } from "./inside_transaction.ts";
 import { logOf } from "./log.ts";
 import { isOutcome, type Outcome } from "./outcome.ts";
-import { settlementOf } from "./settlement.ts";
+import type { OpenTransaction } from "./pool.ts";
+import type { PublishColumns, PublishTime } from "./publish_options.ts";
+import type { Published, Publisher } from "./publisher.ts";
+import type { AnyQueue, Queue } from "./queue.ts";
+import { decisionOf } from "./settlement.ts";
 import type { StateKey } from "./state.ts";
 import type { AnySubscription } from "./subscription.ts";
 
@@ -13,26 +21,41 @@ export interface States {
   get<T>(key: StateKey<T>): T;
 }
 
+/** What a delivery works with. */
+export interface DeliveryContext {
+  readonly subscription: AnySubscription;
+  readonly states: States;
+  readonly publisher: Publisher;
+  /** The database's name. */
+  readonly database: string;
+}
+
 /** A delivery as its handler sees it, over the claim that holds its row. */
 export class DeliveryInWork implements Delivery {
   readonly queue: string;
   readonly log: DeliveryLog;
-  readonly #subscription: AnySubscription;
+  readonly headers: Headers;
+  /** The transaction from inside of which its handler runs, once it is open. */
+  readonly inside: Inside;
+  readonly #context: DeliveryContext;
   readonly #claim: Claim;
-  readonly #states: States;
   readonly #abort = new AbortController();
+  #transaction: OpenTransaction | undefined;
+  #published = new Set<AnyQueue>();
   #settledAs: Outcome | undefined;
   #settling: Promise<void> | undefined;
 
   /** Made in the handler's own context, in which listeners of the signal are then called. */
-  constructor(subscription: AnySubscription, claim: Claim, states: States) {
-    const queue = subscription.queue.name;
+  constructor(context: DeliveryContext, claim: Claim, headers: Headers) {
+    const queue = context.subscription.queue.name;
     this.queue = queue;
-    this.#subscription = subscription;
+    this.headers = headers;
+    this.inside = { pool: context.publisher.pool, isOpen: false };
+    this.#context = context;
     this.#claim = claim;
-    this.#states = states;
     this.log = logOf("delivery").with({ queue, id: claim.id, attempt: claim.attempt });
     this.#follow(claim.signal);
+    if (this.transactional) this.#offerTransaction();
   }
 
   get id(): Delivery["id"] {
@@ -43,8 +66,16 @@ export class DeliveryInWork implements Delivery {
     return this.#claim.attempt;
   }
 
+  get key(): string | undefined {
+    return this.#claim.content.key;
+  }
+
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  get transactional(): boolean {
+    return this.#context.subscription.options.transactional;
   }
 
   /** What the handler itself has settled its message as. */
@@ -53,7 +84,27 @@ export class DeliveryInWork implements Delivery {
   }
 
   get<T>(key: StateKey<T>): T {
-    return this.#states.get(key);
+    return this.#context.states.get(key);
+  }
+
+  /** Opens the handler's transaction, unless it is open. */
+  async open(): Promise<OpenTransaction> {
+    this.#transaction ??= await runOutside(() => this.#claim.transaction());
+    this.inside.isOpen = true;
+    return this.#transaction;
+  }
+
+  async publish<In>(
+    queue: Queue<In, unknown>,
+    message: NoInfer<In>,
+    options: PublishColumns & PublishTime = {},
+  ): Promise<Published> {
+    const { publisher } = this.#context;
+    if (!this.transactional) return await publisher.publish(queue as AnyQueue, message, options);
+    const transaction = await this.open();
+    const published = await publisher.publishIn(transaction, queue as AnyQueue, message, options);
+    this.#published.add(queue as AnyQueue);
+    return published;
   }
 
   settle(outcome: Outcome): Promise<void> {
@@ -69,15 +120,42 @@ export class DeliveryInWork implements Delivery {
     await this.#settling?.catch(() => {});
   }
 
+  /** The message is settled; whoever waits for what was published with it is told if it is there. */
+  ended({ kind }: Outcome): void {
+    this.inside.isOpen = false;
+    if (kind !== "ack") return;
+    for (const queue of this.#published) this.#context.publisher.wake(queue);
+  }
+
   async #settle(outcome: Outcome): Promise<void> {
+    const { subscription } = this.#context;
     if (!isOutcome(outcome)) {
       throw new TypeError(
         `Cannot settle message ${this.id} of queue "${this.queue}" as ${String(outcome)}: ` +
           `give ack(), retry(), retryAfter(…), drop() or deadLetter()`,
       );
     }
-    await this.#claim.settle(settlementOf(outcome, this.#subscription));
-    this.#settledAs = outcome;
+    if (subscription.options.batch !== undefined && subscription.queue.inbox.form === "row lock") {
+      throw new DeclarationError(
+        `Cannot settle message ${this.id} of queue "${this.queue}" by itself: one transaction ` +
+          `holds the rows of its batch; return the outcomes`,
+      );
+    }
+    const decision = decisionOf(outcome, subscription, this.attempt);
+    await runOutside(() => this.#claim.settle(decision.settlement!));
+    this.#settledAs = decision.outcome;
+    this.ended(decision.outcome);
+  }
+
+  #offerTransaction(): void {
+    const current = (): unknown => this.#transaction?.handle;
+    setTransaction(this, {
+      database: this.#context.database,
+      get handle(): unknown {
+        return current();
+      },
+      open: async () => (await this.open()).handle,
+    });
   }
 
   #follow(signal: AbortSignal): void {

@@ -57,6 +57,15 @@ export class ShutdownError extends HoldfastError {
 }
 
 /**
+ * Why a delivery's signal aborts when its handler takes longer than the subscription's `timeout`, or
+ * keeps the one writing transaction of a SQLite database open for longer than others can wait.
+ */
+export class TimeoutError extends HoldfastError {
+  /** Always `"timeout"`. */
+  override readonly code = "timeout";
+}
+
+/**
  * What went wrong in a database:
  *
  * - `conflict`: busy, deadlock, serialization, lock timeout; trying again may succeed

@@ -4,6 +4,7 @@ import type { Form } from "./driver/form.ts";
 import { DeclarationError } from "./errors.ts";
 import { parseLockKey } from "./lock_key.ts";
 import type { Payload } from "./payload.ts";
+import { row, type RowMessage } from "./row.ts";
 import { declareQueue, type Queue } from "./queue.ts";
 import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
 import type {
@@ -42,7 +43,7 @@ export interface Inbox<
   /** The table as drivers see it. */
   readonly description: TableDescription;
   /** How messages get into the payload column and out of it. */
-  readonly payload: Payload<In, Out>;
+  readonly payload: Payload<In, Out> | RowMessage<In, Out>;
   /** Makes the id of a new message, where the database does not. */
   readonly generateId: (() => MessageId) | undefined;
   /** Whose clock decides what is due. */
@@ -115,7 +116,7 @@ function declareInbox(table: string, roles: Roles, options: InboxOptions = {}): 
     table,
     form: description.form,
     description,
-    payload: roles.payload,
+    payload: roles.payload ?? row<unknown, never>(),
     generateId: typeof roles.id === "string" ? undefined : roles.id.generate,
     clock: options.clock ?? "database",
     queue: (name = table) => declareQueue(declared, name),
@@ -137,7 +138,8 @@ function describe(
     id: typeof id === "string"
       ? { column: id, generatedBy: "database" }
       : { column: id.column, generatedBy: "service" },
-    payload: { column: payload.column, storage: payload.storage },
+    payload: isColumn(payload) ? { column: payload.column, storage: payload.storage } : undefined,
+    headers: roles.headers,
     attempt: roles.attempt,
     lockedUntil,
     group: roles.group,
@@ -145,6 +147,9 @@ function describe(
     priority: roles.priority,
     retryAfter: roles.retryAfter,
     processedAt: roles.processedAt,
+    partitionKey: roles.partitionKey,
+    uniqueKey: roles.uniqueKey,
+    lastError: roles.lastError,
     lockKey: advisoryLock === undefined ? undefined : parseLockKey(table, advisoryLock),
   };
 }
@@ -152,7 +157,7 @@ function describe(
 /** A claim and its settle write these, and the key of a row must not change while it is locked. */
 function checkLockKey({ table, lockKey = [], ...roles }: TableDescription): void {
   for (const part of lockKey) {
-    const role = (["attempt", "retryAfter", "processedAt"] as const).find((role) =>
+    const role = (["attempt", "retryAfter", "processedAt", "lastError"] as const).find((role) =>
       typeof part !== "string" && roles[role]?.toLowerCase() === part.column.toLowerCase()
     );
     if (role === undefined) continue;
@@ -224,10 +229,10 @@ function checkRoles(table: string, roles: Roles): void {
 
 function columnsOf(table: string, roles: Roles): readonly (readonly [string, unknown])[] {
   const { id, payload, fifo } = roles;
-  if (typeof payload?.encode !== "function" || typeof payload.decode !== "function") {
+  if (payload !== undefined && !isColumn(payload) && !isRow(payload)) {
     throw new DeclarationError(
       `Cannot describe "${table}": the role payload is ${describeValue(payload)}; ` +
-        `give json("column"), text("column"), bytes("column") or codec("column", …)`,
+        `give json("column"), text("column"), bytes("column"), codec("column", …) or row()`,
     );
   }
   if (fifo !== undefined && typeof fifo !== "boolean") {
@@ -239,10 +244,20 @@ function columnsOf(table: string, roles: Roles): readonly (readonly [string, unk
   }
   return [
     ["id", isIdRole(id) ? id.column : id],
-    ["payload", payload.column],
+    ...(isColumn(payload) ? [["payload", payload.column] as const] : []),
     ...COLUMN_ROLES.map((role) => [role, roles[role]] as const)
       .filter(([, column]) => column !== undefined),
   ];
+}
+
+function isColumn(payload: Roles["payload"]): payload is Payload<never, unknown> {
+  const { encode, decode } = Object(payload) as Partial<Payload<never, unknown>>;
+  return typeof encode === "function" && typeof decode === "function";
+}
+
+function isRow(payload: Roles["payload"]): payload is RowMessage<never, unknown> {
+  const { encodeRow, decodeRow } = Object(payload) as Partial<RowMessage<never, unknown>>;
+  return typeof encodeRow === "function" && typeof decodeRow === "function";
 }
 
 function isIdRole(id: string | IdRole): id is IdRole {
@@ -279,6 +294,10 @@ function describeValue(value: unknown): string {
 
 /** The roles that are no more than the name of a column. */
 const COLUMN_ROLES = [
+  "headers",
+  "partitionKey",
+  "uniqueKey",
+  "lastError",
   "group",
   "priority",
   "retryAfter",

@@ -3,6 +3,7 @@ import { bytes } from "./bytes.ts";
 import { DeclarationError } from "./errors.ts";
 import { inbox } from "./inbox.ts";
 import { json } from "./json.ts";
+import { row } from "./row.ts";
 import { text } from "./text.ts";
 
 /** As plain JavaScript calls it. */
@@ -46,6 +47,10 @@ Deno.test("a described table holds what was described, and drivers see no more t
     priority: undefined,
     retryAfter: undefined,
     processedAt: undefined,
+    headers: undefined,
+    partitionKey: undefined,
+    uniqueKey: undefined,
+    lastError: undefined,
     lockKey: undefined,
   });
 });
@@ -57,6 +62,10 @@ Deno.test("every role and the key of the lock are described", () => {
     priority: "priority",
     retryAfter: "due",
     processedAt: "done",
+    headers: "headers",
+    partitionKey: "key",
+    uniqueKey: "dedup",
+    lastError: "error",
     payload: text("payload"),
   }, { advisoryLock: "{region}/accounts-{account_id}" });
   assert.equal(form, "advisory lock");
@@ -66,6 +75,13 @@ Deno.test("every role and the key of the lock are described", () => {
     "priority",
     "due",
     "done",
+  ]);
+  const { headers, partitionKey, uniqueKey, lastError } = description;
+  assert.deepEqual([headers, partitionKey, uniqueKey, lastError], [
+    "headers",
+    "key",
+    "dedup",
+    "error",
   ]);
   assert.deepEqual(lockKey, [{ column: "region" }, "/accounts-", { column: "account_id" }]);
 });
@@ -90,6 +106,7 @@ Deno.test("what cannot work together is refused, as the types do", () => {
       (error: unknown) => error instanceof DeclarationError && message.test(error.message),
     );
   together({ attempt: "tries" }, { advisoryLock: "a-{Tries}" }, /column of the role attempt/);
+  together({ lastError: "error" }, { advisoryLock: "a-{error}" }, /column of the role lastError/);
   together({ lockedUntil: "until" }, key, /^"jobs" cannot have two forms/);
   together({ group: "g", fifo: true }, key, /^"jobs" cannot be fifo in the advisory lock form/);
   together({ fifo: true }, {}, /^"jobs" cannot be fifo without groups/);
@@ -110,7 +127,7 @@ Deno.test("without the role lockedUntil the form is row lock", () => {
   const plain = inbox("jobs", { id: "id", payload: bytes("body") });
   assert.equal(plain.form, "row lock");
   assert.equal(plain.description.form, "row lock");
-  assert.equal(plain.description.payload.storage, "bytes");
+  assert.equal(plain.description.payload?.storage, "bytes");
   assert.equal(describe("jobs", { ...roles, lockedUntil: undefined }).form, "row lock");
 });
 
@@ -145,22 +162,30 @@ Deno.test("an unknown role is refused, with the roles there are", () => {
     "jobs",
     { ...roles, locked_until: "locked_until" },
     'Cannot describe "jobs"',
-    /locked_until is not a role; roles are id, payload, fifo, group, /,
+    /locked_until is not a role; roles are id, payload, fifo, headers, partitionKey, uniqueKey, lastError, group, priority, retryAfter, attempt, processedAt, lockedUntil$/,
   );
   refuses("jobs", { ...roles, Id: "id", pririty: "priority" }, /Id, pririty is not a role/);
   refuses("jobs", ["id", "payload"], 'Cannot describe "jobs"', /is not a role/);
 });
 
-Deno.test("a missing payload, or one that is no codec, is refused with what to give", () => {
-  for (const payload of [undefined, null, "payload", 5, {}, { column: "payload" }, () => {}]) {
+Deno.test("without a payload, and with row(), the row itself is the message", () => {
+  for (const payload of [undefined, row()]) {
+    const jobs = describe("jobs", { id: "id", payload });
+    assert.equal(jobs.description.payload, undefined);
+    assert.equal(jobs.form, "row lock");
+  }
+  assert.equal(describe("jobs", { id: "id" }).description.payload, undefined);
+});
+
+Deno.test("a payload that is no codec is refused with what to give", () => {
+  for (const payload of [null, "payload", 5, {}, { column: "payload" }, () => {}]) {
     refuses(
       "jobs",
       { id: "id", payload },
       'Cannot describe "jobs": the role payload is ',
-      /give json\("column"\), text\("column"\), bytes\("column"\) or codec\("column", …\)$/,
+      /give json\("column"\), text\("column"\), bytes\("column"\), codec\("column", …\) or row\(\)$/,
     );
   }
-  refuses("jobs", { id: "id" }, "the role payload is undefined");
   refuses("jobs", { id: "id", payload: "payload" }, 'the role payload is "payload"');
 });
 
@@ -173,7 +198,9 @@ Deno.test("a missing id, or a column that has no name, is refused with its role"
       /give the name of its column/,
     );
   }
-  for (const role of ["attempt", "lockedUntil"]) {
+  for (
+    const role of ["attempt", "lockedUntil", "headers", "partitionKey", "uniqueKey", "lastError"]
+  ) {
     for (const column of [null, "", 5, true, {}]) {
       refuses(
         "jobs",

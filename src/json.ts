@@ -1,6 +1,6 @@
 import { PayloadError } from "./errors.ts";
 import type { Payload, Stored } from "./payload.ts";
-import type { StandardIssue, StandardSchema } from "./standard_schema.ts";
+import { type StandardSchema, validate } from "./standard_schema.ts";
 import { storedText } from "./stored.ts";
 
 /**
@@ -46,18 +46,4 @@ function toJson(message: unknown): string {
   const text = JSON.stringify(message);
   if (text !== undefined) return text;
   throw new PayloadError(`${typeof message} has no JSON form; give an object, a string, a number`);
-}
-
-async function validate<In, Out>(schema: StandardSchema<In, Out>, value: unknown): Promise<Out> {
-  const result = await schema["~standard"].validate(value);
-  if (result.issues === undefined) return result.value;
-  const issues = result.issues.map(describe).join("; ");
-  throw new PayloadError(
-    `The schema refuses it: ${issues === "" ? "it does not say why" : issues}`,
-  );
-}
-
-function describe({ message, path }: StandardIssue): string {
-  const place = (path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
-  return place.length === 0 ? message : `${place.join(".")}: ${message}`;
 }

@@ -4,15 +4,22 @@ import type { Driver, LockHolder, QueryResult, Session, SqlRow } from "./driver/
 import { bind, type Statement } from "./driver/statement.ts";
 import { runStep, type Steps } from "./driver/steps.ts";
 import { DriverError } from "./errors.ts";
+import { refuseInside } from "./inside_transaction.ts";
+
+/** A transaction in which a caller's statements run, whoever ends it. */
+export interface OpenTransaction {
+  /** The transaction as those who use the database's client know it. */
+  readonly handle: unknown;
+  /** Runs a statement and returns its rows and what it has changed. */
+  run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult>;
+}
 
 /** A transaction that stays open for as long as a row is held. */
-export interface HeldTransaction {
+export interface HeldTransaction extends OpenTransaction {
   /** Aborts, with a `DriverError`, when the connection is gone and the transaction with it. */
   readonly lost: AbortSignal;
   /** Takes the lock of a key until the transaction ends, without waiting; whether it is free. */
   tryLock(key: string): Promise<boolean>;
-  /** Runs a statement and returns its rows and what it has changed. */
-  run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult>;
   /** Runs steps. */
   runSteps<T>(makeSteps: () => Steps<T>): Promise<T>;
   /** Commits, and gives the connection back whatever comes of it. */
@@ -23,6 +30,8 @@ export interface HeldTransaction {
 
 /** A session that holds locks of keys for as long as it is open. */
 export interface LockSession {
+  /** The transaction that is open between the steps; none where they run in one turn. */
+  readonly transaction: OpenTransaction | undefined;
   /** Aborts, with a `DriverError`, when the connection is gone and its locks with it. */
   readonly lost: AbortSignal;
   /** Takes the lock of a key, without waiting; `undefined` if somebody else has it. */
@@ -38,9 +47,15 @@ export interface LockSession {
 /** A driver's sessions as the core uses them: every call is I/O, and passes in real time. */
 export class Pool {
   readonly #driver: Driver;
+  #longestWrite = Infinity;
 
   constructor(driver: Driver) {
     this.#driver = driver;
+  }
+
+  /** Does again what met with a conflict, from its beginning. */
+  retrying<T>(attempt: () => Promise<T>): Promise<T> {
+    return withoutConflicts(attempt);
   }
 
   /** Opens the database. */
@@ -51,6 +66,40 @@ export class Pool {
   /** Closes the database. */
   close(): Promise<void> {
     return inRealTime(() => this.#driver.close());
+  }
+
+  /** Whether all transactions that write wait for one another. */
+  get hasOneWriter(): boolean {
+    return this.#driver.hasOneWriter ?? false;
+  }
+
+  /**
+   * How long, in milliseconds, a transaction may keep all other writers waiting: half of the shortest
+   * lease, which another must be able to renew.
+   */
+  get longestWrite(): number {
+    return this.#longestWrite;
+  }
+
+  /** Leases of this length are renewed through this pool. */
+  expectLease(milliseconds: number): void {
+    this.#longestWrite = Math.min(this.#longestWrite, milliseconds / 2);
+  }
+
+  /**
+   * Lets statements run in a transaction that the caller has opened.
+   *
+   * @throws {TypeError} if it is none that the driver knows
+   */
+  join(tx: unknown): OpenTransaction {
+    const joined = this.#driver.join(tx);
+    return {
+      handle: tx,
+      run: (statement, values) => {
+        const params = bind(statement, values);
+        return inRealTime(() => joined.query(statement.text, params));
+      },
+    };
   }
 
   /** Makes sure that `holdLocks` can be relied on. */
@@ -132,7 +181,9 @@ export class Pool {
     }
   }
 
-  #session(): Promise<Session> {
+  // deno-lint-ignore require-await -- a refusal is a rejection
+  async #session(): Promise<Session> {
+    if (this.hasOneWriter) refuseInside(this);
     return inRealTime(() => this.#driver.session());
   }
 
@@ -184,6 +235,25 @@ async function runSteps<T>(session: Session, steps: Steps<T>): Promise<T> {
   return next.value;
 }
 
+/** A transaction that tells when it is ended, whichever way. */
+export function withEnd(transaction: HeldTransaction, onEnd: () => void): HeldTransaction {
+  return {
+    handle: transaction.handle,
+    lost: transaction.lost,
+    tryLock: (key) => transaction.tryLock(key),
+    run: (statement, values) => transaction.run(statement, values),
+    runSteps: (makeSteps) => transaction.runSteps(makeSteps),
+    commit: () => {
+      onEnd();
+      return transaction.commit();
+    },
+    rollback: () => {
+      onEnd();
+      return transaction.rollback();
+    },
+  };
+}
+
 class HeldSession implements HeldTransaction {
   readonly #session: Session;
 
@@ -193,6 +263,10 @@ class HeldSession implements HeldTransaction {
 
   get lost(): AbortSignal {
     return this.#session.lost;
+  }
+
+  get handle(): unknown {
+    return this.#session.handle;
   }
 
   async tryLock(key: string): Promise<boolean> {
@@ -229,6 +303,15 @@ class LockingSession implements LockSession {
 
   get lost(): AbortSignal {
     return this.#session.lost;
+  }
+
+  get transaction(): OpenTransaction | undefined {
+    const session = this.#session;
+    if (session.transact !== undefined) return undefined;
+    return {
+      handle: session.handle,
+      run: (statement, values) => runOn(session, statement, values),
+    };
   }
 
   tryLock(key: string): Promise<LockHolder | undefined> {

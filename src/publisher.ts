@@ -4,35 +4,49 @@ import { clockOf } from "./clock_of.ts";
 import type { MessageId, NewRow, PublishStatement, TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
 import { encodePayload } from "./encode_payload.ts";
-import { PublishError, SchemaError } from "./errors.ts";
+import { HoldfastError, PublishError, SchemaError } from "./errors.ts";
+import { generateId } from "./generate_id.ts";
 import type { AnyInbox } from "./inbox.ts";
-import type { Pool } from "./pool.ts";
-import { checkPublish, type PublishOptions } from "./publish_options.ts";
+import { type Inserted, insertMany, insertOne } from "./insert_rows.ts";
+import { runInside } from "./inside_transaction.ts";
+import type { OpenTransaction, Pool } from "./pool.ts";
+import { checkPublish, type PublishManyOptions, type PublishOptions } from "./publish_options.ts";
 import type { AnyQueue } from "./queue.ts";
 import type { Runtime } from "./runtime.ts";
-import { asError } from "./thrown.ts";
 
 /** What a publish gives back. */
 export interface Published {
-  /** The id of the message's row: integers are `bigint`, all else is text. */
+  /**
+   * The id of the message's row: integers are `bigint`, all else is text. Where a row has the unique
+   * key already, that row's id.
+   */
   readonly id: MessageId;
-  /** Whether a row was inserted. */
+  /** Whether a row was inserted; false if one has the unique key already. */
   readonly inserted: boolean;
+}
+
+/** Where messages are inserted, and who is told when. */
+interface Place {
+  readonly transaction: OpenTransaction | undefined;
+  /** Called for the queue of each message that was inserted. */
+  readonly wake: (queue: AnyQueue) => void;
 }
 
 /** Inserts messages, and wakes whoever waits for them once they are committed. */
 export class Publisher {
+  readonly pool: Pool;
   readonly #driver: Driver;
-  readonly #pool: Pool;
   readonly #runtime: Runtime;
   readonly #wake: (queue: AnyQueue) => void;
   readonly #facts = new Map<AnyInbox, TableFacts>();
   /** By inbox, and by the names of the other columns that are written. */
   readonly #statements = new Map<AnyInbox, Map<string, PublishStatement>>();
+  /** The transactions that `transaction` has opened, by what callers know of them. */
+  readonly #open = new WeakMap<object, Place>();
 
   constructor(driver: Driver, pool: Pool, runtime: Runtime, wake: (queue: AnyQueue) => void) {
     this.#driver = driver;
-    this.#pool = pool;
+    this.pool = pool;
     this.#runtime = runtime;
     this.#wake = wake;
   }
@@ -42,39 +56,148 @@ export class Publisher {
     this.#facts.set(inbox, facts);
   }
 
-  async publish(
+  /** Whoever waits for messages of this queue looks for them now. */
+  wake(queue: AnyQueue): void {
+    this.#wake(queue);
+  }
+
+  /** Publishes a message. */
+  publish(queue: AnyQueue, message: unknown, options: PublishOptions = {}): Promise<Published> {
+    return this.#publish(queue, message, options, this.#placeOf(options.tx));
+  }
+
+  /** Publishes a message in a transaction that somebody else ends, and wakes nobody. */
+  publishIn(
+    transaction: OpenTransaction,
     queue: AnyQueue,
     message: unknown,
-    options: PublishOptions = {},
+    options: PublishOptions,
   ): Promise<Published> {
-    const checked = checkPublish(queue, options);
-    const payload = await encodePayload(queue, message);
-    const id = await this.#insert(queue, {
-      id: generateId(queue),
-      payload,
-      group: queue.name,
-      now: now(),
-      ...checked,
+    return this.#publish(queue, message, options, { transaction, wake: () => {} });
+  }
+
+  /** Publishes many messages: all of them or, if one cannot be, none. */
+  async publishMany(
+    queue: AnyQueue,
+    messages: Iterable<unknown>,
+    { each, tx, ...common }: PublishManyOptions = {},
+  ): Promise<readonly Published[]> {
+    const place = this.#placeOf(tx);
+    const rows: NewRow[] = [];
+    const all = [...messages];
+    for (const [index, message] of all.entries()) {
+      const options = { ...common, ...each?.(message, index) } as PublishOptions;
+      rows.push(await this.#rowOf(queue, message, options));
+    }
+    const inserted = await this.#attempt(queue, () => this.#insertAll(queue, rows, place));
+    for (const [index, { id }] of inserted.entries()) this.#observe(queue, id, all[index]);
+    if (inserted.some((each) => each.inserted)) place.wake(queue);
+    return inserted;
+  }
+
+  /**
+   * Runs `work` in a transaction, which is committed when it resolves and rolled back when it
+   * rejects. Whoever waits for what was published in it is woken after the commit.
+   */
+  async transaction<T>(work: (tx: unknown) => Promise<T>): Promise<T> {
+    const queues = new Set<AnyQueue>();
+    const held = await this.pool.hold();
+    const inside = { pool: this.pool, isOpen: true };
+    const tx = held.handle as object;
+    this.#open.set(tx, { transaction: held, wake: (queue) => queues.add(queue) });
+    let result: T;
+    try {
+      result = await runInside(inside, () => work(tx));
+    } catch (error) {
+      inside.isOpen = false;
+      this.#open.delete(tx);
+      await held.rollback();
+      throw error;
+    }
+    inside.isOpen = false;
+    this.#open.delete(tx);
+    await held.commit();
+    for (const queue of queues) this.#wake(queue);
+    return result;
+  }
+
+  #placeOf(tx: unknown): Place {
+    if (tx === undefined) return { transaction: undefined, wake: this.#wake };
+    const open = this.#open.get(Object(tx));
+    return open ?? { transaction: this.pool.join(tx), wake: () => {} };
+  }
+
+  async #publish(
+    queue: AnyQueue,
+    message: unknown,
+    options: PublishOptions,
+    { transaction, wake }: Place,
+  ): Promise<Published> {
+    const row = await this.#rowOf(queue, message, options);
+    const published = await this.#attempt(queue, async () => {
+      const statement = await this.#statementOf(queue.inbox, Object.keys(row.columns));
+      return await insertOne(transaction ?? this.pool, statement, row);
     });
-    const published = { id, inserted: true };
-    this.#runtime.observe({ type: "published", queue: queue.name, id: published.id, message });
-    this.#wake(queue);
+    if (!published.inserted) return published;
+    this.#observe(queue, published.id, message);
+    wake(queue);
     return published;
   }
 
-  async #insert(queue: AnyQueue, row: NewRow): Promise<MessageId> {
+  /** The message as it is written. Nothing has been written when it cannot be. */
+  async #rowOf(queue: AnyQueue, message: unknown, options: PublishOptions): Promise<NewRow> {
+    const checked = checkPublish(queue, options);
+    const { payload, columns } = await encodePayload(queue, message);
+    return {
+      ...checked,
+      id: generateId(queue, "publish to"),
+      payload,
+      group: queue.name,
+      now: now(),
+      columns: { ...columns, ...checked.columns },
+    };
+  }
+
+  async #insertAll(
+    queue: AnyQueue,
+    rows: readonly NewRow[],
+    { transaction }: Place,
+  ): Promise<readonly Inserted[]> {
+    const statementOf = (columns: readonly string[]) => this.#statementOf(queue.inbox, columns);
+    if (transaction !== undefined) return await insertMany(transaction, statementOf, rows);
+    // What is read of the table is read before a transaction is open, which might keep it waiting.
+    for (const { columns } of rows) await statementOf(Object.keys(columns));
+    return await this.pool.retrying(async () => {
+      const own = await this.pool.hold();
+      let inserted: readonly Inserted[];
+      try {
+        inserted = await insertMany(own, statementOf, rows);
+      } catch (error) {
+        await own.rollback();
+        throw error;
+      }
+      await own.commit();
+      return inserted;
+    });
+  }
+
+  async #attempt<T>({ name, inbox }: AnyQueue, insert: () => Promise<T>): Promise<T> {
     try {
-      const { insert, readId } = await this.#statementOf(queue.inbox, Object.keys(row.columns));
-      const [returned] = await this.#pool.query(insert, row);
-      return row.id ?? readId(returned!);
+      return await insert();
     } catch (cause) {
-      if (cause instanceof SchemaError) throw cause;
+      const isOurs = cause instanceof HoldfastError &&
+        ["schema", "declaration"].includes(cause.code);
+      if (isOurs || cause instanceof TypeError) throw cause;
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new PublishError(
-        `Cannot publish to queue "${queue.name}" (table "${queue.inbox.table}"): ${reason}`,
+        `Cannot publish to queue "${name}" (table "${inbox.table}"): ${reason}`,
         { cause },
       );
     }
+  }
+
+  #observe(queue: AnyQueue, id: MessageId, message: unknown): void {
+    this.#runtime.observe({ type: "published", queue: queue.name, id, message });
   }
 
   async #statementOf(inbox: AnyInbox, columns: readonly string[]): Promise<PublishStatement> {
@@ -100,31 +223,8 @@ export class Publisher {
   }
 
   async #readFacts(inbox: AnyInbox): Promise<TableFacts> {
-    const facts = await readFacts(this.#driver, this.#pool, inbox);
+    const facts = await readFacts(this.#driver, this.pool, inbox);
     if (facts.problems.length > 0) throw new SchemaError(facts.problems);
     return facts;
   }
-}
-
-function generateId({ name, inbox }: AnyQueue): MessageId | undefined {
-  if (inbox.generateId === undefined) return undefined;
-  const cannot = `Cannot publish to queue "${name}": generate of "${inbox.table}"`;
-  let id: unknown;
-  try {
-    id = inbox.generateId();
-  } catch (thrown) {
-    const cause = asError(thrown, "generate");
-    throw new PublishError(`${cannot} failed: ${cause.message}`, { cause });
-  }
-  if (typeof id === "bigint" || typeof id === "string" && isStorable(id)) return id;
-  throw new PublishError(
-    `${cannot} gave ${typeof id} ${
-      JSON.stringify(id) ?? ""
-    }; let it give a bigint, or text that is ` +
-      `not empty, has no NUL and is well-formed`,
-  );
-}
-
-function isStorable(id: string): boolean {
-  return id !== "" && !id.includes("\0") && id.isWellFormed();
 }

@@ -2,8 +2,10 @@ import type { Form } from "./driver/form.ts";
 import { DeclarationError } from "./errors.ts";
 import type { Inbox } from "./inbox.ts";
 import {
+  type CheckedSubscribeOptions,
   declareSubscription,
   type Handler,
+  type HandlerOf,
   type SubscribeOptions,
   type Subscription,
 } from "./subscription.ts";
@@ -30,16 +32,16 @@ export interface Queue<
   /** The described table. */
   readonly inbox: Inbox<In, Out, F, Attempt, Table>;
   /** Declares that a handler takes this queue's messages. Nothing runs before the app starts. */
-  subscribe(handler: Handler<Out, Attempt>): Subscription<Out, F, Attempt, Table>;
+  subscribe(handler: Handler<Out, Attempt, false>): Subscription<Out, F, Attempt, Table>;
   /**
    * Declares that a handler takes this queue's messages, with options.
    *
    * @throws {DeclarationError} if an option is unknown or does not go with the form
    * @throws {RangeError} if a number is out of range
    */
-  subscribe(
-    options: SubscribeOptions<F, Table>,
-    handler: Handler<Out, Attempt>,
+  subscribe<const O extends SubscribeOptions<F, Table, Attempt>>(
+    options: CheckedSubscribeOptions<O>,
+    handler: HandlerOf<Out, Attempt, O>,
   ): Subscription<Out, F, Attempt, Table>;
 }
 
@@ -65,12 +67,13 @@ export function declareQueue<
   const queue: Queue<In, Out, F, Attempt, Table> = {
     name,
     inbox,
-    subscribe(
-      first: SubscribeOptions<F, Table> | Handler<Out, Attempt>,
-      second?: Handler<Out, Attempt>,
-    ): Subscription<Out, F, Attempt, Table> {
+    subscribe(first: unknown, second?: unknown): Subscription<Out, F, Attempt, Table> {
       const [options, handler] = typeof first === "function" ? [{}, first] : [first, second];
-      return declareSubscription(queue, options, handler);
+      return declareSubscription(
+        queue,
+        options as SubscribeOptions<F, Table, Attempt>,
+        handler,
+      );
     },
   };
   return queue;

@@ -1,6 +1,7 @@
 import type { Form } from "./driver/form.ts";
 import type { MessageId } from "./driver/dialect.ts";
 import type { Payload } from "./payload.ts";
+import type { Row, RowMessage } from "./row.ts";
 
 /** The role `id` where the service makes the ids itself, not the database. */
 export interface IdRole {
@@ -14,8 +15,13 @@ export interface IdRole {
 export interface Roles {
   /** Identifies the row. The database generates it, or `generate` does. */
   readonly id: string | IdRole;
-  /** Holds the message: `json`, `text`, `bytes` or `codec`. */
-  readonly payload: Payload<never, unknown>;
+  /**
+   * Holds the message: `json`, `text`, `bytes` or `codec`; with `row()` the row itself is the message,
+   * typed, as it is without this role.
+   */
+  readonly payload?: Payload<never, unknown> | RowMessage<never, unknown>;
+  /** Text by name that goes with a message, kept as JSON text: `delivery.headers`. */
+  readonly headers?: string;
   /** Tells the queues of one table apart: the name of a queue is its group. */
   readonly group?: string;
   /**
@@ -29,6 +35,17 @@ export interface Roles {
   readonly retryAfter?: string;
   /** The number of the next delivery, 1 for the first. */
   readonly attempt?: string;
+  /** A text; messages of one key are handled in order within a subscription, one at a time. */
+  readonly partitionKey?: string;
+  /**
+   * A text of which there is one row at the most, in a group: a publish with a key that is there
+   * already inserts nothing, and says so. It holds while the row exists, so that deduplication after
+   * an ack needs `processedAt` too. A row that is dead-lettered to a group of its table gives its key
+   * up. Needs a unique index, which `ddl()` has.
+   */
+  readonly uniqueKey?: string;
+  /** The message of the last failure: text without NULs, cut to the column and to 10,000 characters. */
+  readonly lastError?: string;
   /** When the message was done. With it ack and drop mark the row, and do not delete it. */
   readonly processedAt?: string;
   /** When the lease of the row's holder ends. With it the table is in the lease form. */
@@ -57,7 +74,7 @@ export type CheckedRoles<R, Table extends string, O = NoOptions> =
   Exclude<keyof R, keyof Roles> extends never ? CheckedForm<R, Table, O>
     : `${
       & Exclude<keyof R, keyof Roles>
-      & string} is not a role: describe "${Table}" with id, payload, group, fifo, priority, retryAfter, attempt, processedAt, lockedUntil`;
+      & string} is not a role: describe "${Table}" with id, payload, headers, group, fifo, partitionKey, priority, retryAfter, attempt, processedAt, lockedUntil, uniqueKey, lastError`;
 
 /** The roles, or, where they do not go together or with the form, the reason. */
 export type CheckedForm<R, Table extends string, O> = O extends { readonly advisoryLock: string }
@@ -82,11 +99,15 @@ export type NoOptions = Record<never, never>;
 
 /** What is published to a table with these roles. */
 export type MessageIn<R> = R extends { readonly payload: Payload<infer In, infer _Out> } ? In
-  : never;
+  : R extends { readonly payload: RowMessage<infer In, infer _Out> } ? In
+  : "payload" extends keyof R ? never
+  : Row;
 
 /** What a handler gets from a table with these roles. */
 export type MessageOut<R> = R extends { readonly payload: Payload<infer _In, infer Out> } ? Out
-  : never;
+  : R extends { readonly payload: RowMessage<infer _In, infer Out> } ? Out
+  : "payload" extends keyof R ? unknown
+  : Row;
 
 /** The form of a table with these roles; any form where they are only known when the program runs. */
 export type FormOf<R, O = NoOptions> = O extends { readonly advisoryLock: string } ? "advisory lock"

@@ -4,16 +4,17 @@ import { checkTables, type TableUse } from "./check/check_tables.ts";
 import { createTables } from "./check/create_tables.ts";
 import { clockOf } from "./clock_of.ts";
 import type { States } from "./delivery_in_work.ts";
-import type { TableFacts } from "./driver/dialect.ts";
+import { deadLetterProblems, deadLetterUse, isOwnTable } from "./dead_letter.ts";
+import type { QueueUse, TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
-import { ClosedError, DeclarationError } from "./errors.ts";
+import { ClosedError, DeclarationError, SchemaError } from "./errors.ts";
 import type { AnyInbox } from "./inbox.ts";
 import type { ClaimForm } from "./claim/claim_form.ts";
 import { AdvisoryLockForm } from "./claim/advisory_lock.ts";
 import { LeaseForm } from "./claim/lease.ts";
 import { RowLockForm } from "./claim/row_lock.ts";
 import { Pool } from "./pool.ts";
-import type { PublishOptions } from "./publish_options.ts";
+import type { PublishManyOptions, PublishOptions } from "./publish_options.ts";
 import { type Published, Publisher } from "./publisher.ts";
 import type { AnyQueue } from "./queue.ts";
 import type { Runtime } from "./runtime.ts";
@@ -34,6 +35,7 @@ export class RunningBroker {
   readonly #declaration: Declaration;
   readonly #pool: Pool;
   readonly #publisher: Publisher;
+  readonly #facts: ReadonlyMap<AnyInbox, TableFacts>;
 
   /** Opens the database, creates and checks its tables. What it had opened is closed if it fails. */
   static async open(
@@ -51,6 +53,10 @@ export class RunningBroker {
       if (broker.subscriptions.some(holdsByAdvisoryLock)) await pool.enableLocks();
       await createTables(broker.driver, pool, broker.tables);
       const facts = await checkTables(broker.driver, pool, usesOf(broker));
+      const problems = broker.subscriptions.flatMap(({ queue, options: { deadLetter } }) =>
+        deadLetterProblems(queue as AnyQueue, deadLetter, facts)
+      );
+      if (problems.length > 0) throw new SchemaError(problems);
       const running = new RunningBroker(broker, pool, facts, states, runtime);
       runningBrokers.set(broker, running);
       return running;
@@ -69,6 +75,9 @@ export class RunningBroker {
   ) {
     this.#declaration = broker;
     this.#pool = pool;
+    this.#facts = facts;
+    this.#publisher = new Publisher(broker.driver, pool, runtime, (queue) => this.#wake(queue));
+    for (const [inbox, found] of facts) this.#publisher.know(inbox, found);
     this.loops = broker.subscriptions.map((subscription) =>
       new SubscriptionLoop({
         subscription,
@@ -76,10 +85,10 @@ export class RunningBroker {
         pollInterval: subscription.options.pollInterval ?? broker.pollInterval,
         states,
         runtime,
+        publisher: this.#publisher,
+        database: broker.driver.name,
       })
     );
-    this.#publisher = new Publisher(broker.driver, pool, runtime, (queue) => this.#wake(queue));
-    for (const [inbox, found] of facts) this.#publisher.know(inbox, found);
   }
 
   /** Whether the queue's table is one that this broker creates or subscribes to. */
@@ -90,6 +99,20 @@ export class RunningBroker {
   /** Publishes one message. */
   publish(queue: AnyQueue, message: unknown, options?: PublishOptions): Promise<Published> {
     return this.#publisher.publish(queue, message, options);
+  }
+
+  /** Publishes many messages, all or none. */
+  publishMany(
+    queue: AnyQueue,
+    messages: Iterable<unknown>,
+    options?: PublishManyOptions,
+  ): Promise<readonly Published[]> {
+    return this.#publisher.publishMany(queue, messages, options);
+  }
+
+  /** Runs work in a transaction. */
+  transaction<T>(work: (tx: unknown) => Promise<T>): Promise<T> {
+    return this.#publisher.transaction(work);
   }
 
   /** Closes the database. No loop may be running. */
@@ -106,7 +129,11 @@ export class RunningBroker {
     const { queue, options } = subscription;
     const { description } = queue.inbox;
     const { driver: { name, dialect }, lease } = this.#declaration;
-    const use = { clock: clockOf(queue.inbox, runtime), group: groupOf(queue) };
+    const use: QueueUse = {
+      clock: clockOf(queue.inbox, runtime),
+      group: groupOf(queue),
+      deadLetter: deadLetterUse(queue as AnyQueue, options.deadLetter, this.#facts),
+    };
     const common = { queue: queue.name, pool: this.#pool };
     switch (description.form) {
       case "lease": {
@@ -168,6 +195,11 @@ function usesOf({ subscriptions, tables }: Declaration): readonly TableUse[] {
   const uses = new Map<AnyInbox, TableUse>();
   for (const { queue: { inbox, name } } of subscriptions) {
     if (!uses.has(inbox)) uses.set(inbox, { inbox, subscription: name });
+  }
+  for (const { queue, options: { deadLetter } } of subscriptions) {
+    if (deadLetter === undefined || isOwnTable(deadLetter, queue as AnyQueue)) continue;
+    const { inbox } = deadLetter;
+    if (!uses.has(inbox)) uses.set(inbox, { inbox, subscription: queue.name });
   }
   for (const inbox of tables) {
     if (!uses.has(inbox)) uses.set(inbox, { inbox, subscription: undefined });

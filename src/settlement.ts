@@ -1,31 +1,93 @@
 import type { Settlement } from "./claim/claim_form.ts";
+import { deadLetterId } from "./dead_letter.ts";
 import { DeclarationError } from "./errors.ts";
-import type { Outcome } from "./outcome.ts";
+import { deadLetter, drop, type Outcome } from "./outcome.ts";
+import { errorText } from "./error_text.ts";
+import type { AnyQueue } from "./queue.ts";
 import type { AnySubscription } from "./subscription.ts";
 
+/** What was decided about a message, and what that does to its row. */
+export interface Decision {
+  readonly outcome: Outcome;
+  /** `undefined` where the handler has settled its message itself. */
+  readonly settlement: Settlement | undefined;
+  /** What went wrong. */
+  readonly error?: Error;
+  /** Whether the app is to stop for it. */
+  readonly isFatal?: boolean;
+}
+
 /**
- * What an outcome does to the row.
+ * What an outcome does to the row. One that asks for another attempt gives the message up where its
+ * attempts are spent.
  *
  * @throws {DeclarationError} if the message is to be dead-lettered, and the subscription cannot
  */
-export function settlementOf(outcome: Outcome, subscription: AnySubscription): Settlement {
+export function decisionOf(
+  outcome: Outcome,
+  subscription: AnySubscription,
+  attempt: number | undefined,
+): Decision {
   switch (outcome.kind) {
     case "ack":
+      return { outcome, settlement: { kind: "remove", acked: true } };
     case "drop":
-      return { kind: "remove" };
-    case "retry":
-      return { kind: "free" };
-    case "retryAfter":
-      return { kind: "delay", delay: outcome.delay };
+      return {
+        outcome,
+        settlement: { kind: "remove", acked: false, error: errorText(outcome.reason) },
+      };
     case "deadLetter":
-      return { kind: "bury", group: deadLetterOf(subscription) };
+      return bury(subscription, outcome, outcome.reason);
+    case "retry":
+      return isSpent(subscription, attempt)
+        ? giveUp(subscription, attempt, "retry() was returned")
+        : { outcome, settlement: { kind: "free" } };
+    case "retryAfter": {
+      const { delay, reason } = outcome;
+      return isSpent(subscription, attempt)
+        ? giveUp(subscription, attempt, reason ?? "retryAfter() was returned")
+        : { outcome, settlement: { kind: "delay", delay, error: errorText(reason) } };
+    }
   }
 }
 
-function deadLetterOf({ queue, options }: AnySubscription): string {
-  if (options.deadLetter !== undefined) return options.deadLetter;
-  throw new DeclarationError(
-    `Cannot dead-letter a message of queue "${queue.name}": give its subscription the option ` +
-      `deadLetter, the name of the group that messages which were given up are moved to`,
-  );
+/** Whether this attempt was the last. */
+export function isSpent(
+  { options: { maxAttempts } }: AnySubscription,
+  attempt: number | undefined,
+): boolean {
+  return maxAttempts !== undefined && attempt !== undefined && attempt >= maxAttempts;
+}
+
+/** The message is dead-lettered or, where there is no place for it, dropped. */
+export function giveUp(
+  subscription: AnySubscription,
+  attempt: number | undefined,
+  reason: string,
+): Decision {
+  const { maxAttempts, deadLetter: dead } = subscription.options;
+  const why = maxAttempts === undefined
+    ? reason
+    : `Attempt ${attempt} of ${maxAttempts}: ${reason}`;
+  if (dead !== undefined) return bury(subscription, deadLetter(why), reason);
+  return {
+    outcome: drop(why),
+    settlement: { kind: "remove", acked: false, error: errorText(reason) },
+  };
+}
+
+function bury(
+  { queue, options }: AnySubscription,
+  outcome: Outcome,
+  reason: string | undefined,
+): Decision {
+  const { deadLetter: dead } = options;
+  if (dead === undefined) {
+    throw new DeclarationError(
+      `Cannot dead-letter a message of queue "${queue.name}": give its subscription the option ` +
+        `deadLetter, the group or the inbox that messages which were given up are moved to`,
+    );
+  }
+  const newId = deadLetterId(queue as AnyQueue, dead);
+  return { outcome, settlement: { kind: "bury", error: errorText(reason), newId } };
 }

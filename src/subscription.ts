@@ -1,26 +1,95 @@
 import type { Delivery } from "./delivery.ts";
-import type { TableDescription } from "./driver/dialect.ts";
+import type { DeadLetterTarget } from "./dead_letter.ts";
+import type { BackoffCurve } from "./backoff.ts";
 import type { Form } from "./driver/form.ts";
-import { type Duration, toMilliseconds } from "./duration.ts";
-import { DeclarationError } from "./errors.ts";
+import type { Duration } from "./duration.ts";
 import type { Outcome } from "./outcome.ts";
-import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
-import type { Queue } from "./queue.ts";
+import type { AnyQueue, Queue } from "./queue.ts";
+import { checkOptions } from "./subscribe_options.ts";
+
+/** What a handler gives back: what is to become of its message; nothing acks. */
+export type Returned = Outcome | void | Promise<Outcome | void>;
 
 /**
  * Handles one message. What it returns is carried out; nothing acks, unless the signal has aborted; an
- * error thrown is a failure, and the message is delivered again, in the lease form after a growing
- * delay.
+ * error thrown is a failure, and the message is delivered again after a growing delay, until its
+ * attempts are spent.
  */
-export type Handler<Out, Attempt extends number | undefined = number | undefined> = (
-  message: Out,
-  delivery: Delivery<Attempt>,
-) => Outcome | void | Promise<Outcome | void>;
+export type Handler<
+  Out,
+  Attempt extends number | undefined = number | undefined,
+  Transactional extends boolean = boolean,
+> = (message: Out, delivery: Delivery<Attempt, Transactional>) => Returned;
+
+/** What a batch handler gives back: one outcome for all of its messages, or one for each in order. */
+export type BatchReturned =
+  | Outcome
+  | void
+  | readonly (Outcome | undefined)[]
+  | Promise<Outcome | void | readonly (Outcome | undefined)[]>;
+
+/**
+ * Handles several messages together. It returns one outcome for all of them or one for each, in order;
+ * nothing acks. An error thrown is a failure of all, which are then delivered again one by one, so
+ * that one of them does not keep the others from being handled.
+ */
+export type BatchHandler<Out, Attempt extends number | undefined = number | undefined> = (
+  messages: readonly Out[],
+  deliveries: readonly Delivery<Attempt, false>[],
+) => BatchReturned;
+
+/** The handler that goes with options. */
+export type HandlerOf<Out, Attempt extends number | undefined, O> = O extends
+  { readonly batch: number } ? BatchHandler<Out, Attempt>
+  : O extends { readonly transactional: true } ? Handler<Out, Attempt, true>
+  : Handler<Out, Attempt, false>;
+
+/** What becomes of a message that failed. */
+export type FailureAction =
+  /** Delivered again after the backoff, until its attempts are spent. */
+  | "retry"
+  /** Given up: deleted or marked. */
+  | "drop"
+  /** Moved to the dead letter. */
+  | "dead-letter"
+  /** Left as it is, and the app stops: `app.run()` rejects. */
+  | "fail-fast";
+
+/** What becomes of messages that failed, by what failed; `"retry"` unless given. */
+export interface OnFailure {
+  /** The handler threw. */
+  readonly error?: FailureAction;
+  /** The payload or the headers cannot be decoded, or the schema refuses them. */
+  readonly decode?: FailureAction;
+}
+
+/** How the delay after a failure grows: drawn at random from zero to a length that doubles. */
+export interface Backoff {
+  /** The longest delay after the first attempt; default 1 s. */
+  readonly first?: Duration;
+  /** The longest delay at all; default 1 h. */
+  readonly cap?: Duration;
+}
 
 /** How a subscription runs. An option that the form does not have carries the reason as its type. */
-export interface SubscribeOptions<F extends Form = Form, Table extends string = string> {
-  /** How many messages are handled side by side. A whole number of at least 1; default 1. */
+export interface SubscribeOptions<
+  F extends Form = Form,
+  Table extends string = string,
+  Attempt extends number | undefined = number | undefined,
+> {
+  /** How many messages, or batches, are handled side by side. A whole number of at least 1; default 1. */
   readonly workers?: number;
+  /**
+   * How many messages are handed to the handler at once, at the most: then it gets a list of messages
+   * and a list of deliveries. A whole number of at least 1.
+   */
+  readonly batch?: number;
+  /**
+   * Gives the handler a transaction: what it writes in it is committed together with the end of its
+   * message by `ack()`, and rolled back with every other outcome, by an error, and when its signal
+   * aborts. It is reached by `postgresTx(delivery)`, `mysqlTx(delivery)` or `sqliteTx(delivery)`.
+   */
+  readonly transactional?: boolean;
   /**
    * How long a claim holds its row unless it is renewed, which happens every half of it. Rounded up
    * to whole seconds; default 30 s.
@@ -30,11 +99,33 @@ export interface SubscribeOptions<F extends Form = Form, Table extends string = 
   /** How often an idle subscription looks for messages that no wake told it of; default 1 s. */
   readonly pollInterval?: Duration;
   /**
-   * Where `deadLetter()` moves a message: the name of another group of the same table, which needs
-   * the role `group`. A queue of that name reads them.
+   * How often a message is delivered at the most. One whose attempts are spent is dead-lettered or,
+   * without `deadLetter`, dropped, which an error in the log tells; one that cannot be decoded is then
+   * kept, and tried again. In the lease and the advisory lock form an attempt that kills the process
+   * counts; the row lock form cannot count it.
    */
-  readonly deadLetter?: string;
+  readonly maxAttempts?: [Attempt] extends [undefined]
+    ? `"${Table}" counts no attempts: give it the role attempt`
+    : number;
+  /**
+   * Where messages go that are given up: the name of another group of the same table, which needs the
+   * role `group`, or another inbox or queue of the same database, to which rows are copied by the
+   * names of their columns. There they are due at once, and their attempts begin anew.
+   */
+  readonly deadLetter?: DeadLetterTarget;
+  /** How long a message that failed waits for its next attempt: exponential, with full jitter. */
+  readonly backoff?: Backoff;
+  /** What becomes of messages that failed. */
+  readonly onFailure?: OnFailure;
+  /** How long a handler may take before its signal aborts, with a `TimeoutError`; no limit unless given. */
+  readonly timeout?: Duration;
 }
+
+/** The options, or, where one does not exist, the reason in place of their type. */
+export type CheckedSubscribeOptions<O> = Exclude<keyof O, keyof SubscribeOptions> extends never ? O
+  : `${
+    & Exclude<keyof O, keyof SubscribeOptions>
+    & string} is not an option of a subscription: options are workers, batch, transactional, lease, pollInterval, maxAttempts, deadLetter, backoff, onFailure, timeout`;
 
 /** A handler of a queue, declared by `queue.subscribe`. */
 export interface Subscription<
@@ -47,23 +138,38 @@ export interface Subscription<
   readonly queue: Queue<never, Out, F, Attempt, Table>;
   /** The options as given, checked. */
   readonly options: CheckedOptions;
-  /** Calls the handler. */
-  handle(message: Out, delivery: Delivery<Attempt>): Outcome | void | Promise<Outcome | void>;
+  /** Calls the handler: with one message and its delivery or, for a batch, with lists of both. */
+  handle(
+    message: Out | readonly Out[],
+    delivery: Delivery<Attempt> | readonly Delivery<Attempt>[],
+  ): Returned | BatchReturned;
 }
 
 /** Any subscription at all. */
 export type AnySubscription = Subscription<unknown>;
 
-/** A subscription's options in milliseconds; `undefined` where the broker's default holds. */
+/** A subscription's options, times in milliseconds; `undefined` where the broker's default holds. */
 export interface CheckedOptions {
-  /** How many messages are handled side by side. */
+  /** How many messages, or batches, are handled side by side. */
   readonly workers: number;
-  /** The lease in milliseconds. */
+  /** How many messages a batch has at the most; `undefined` where each is handled by itself. */
+  readonly batch: number | undefined;
+  /** Whether handlers have a transaction. */
+  readonly transactional: boolean;
+  /** The lease. */
   readonly lease: number | undefined;
-  /** The poll interval in milliseconds. */
+  /** The poll interval. */
   readonly pollInterval: number | undefined;
-  /** The group that messages are moved to when they are given up. */
-  readonly deadLetter: string | undefined;
+  /** How often a message is delivered at the most. */
+  readonly maxAttempts: number | undefined;
+  /** Where messages go that are given up. */
+  readonly deadLetter: AnyQueue | undefined;
+  /** How delays after failures grow. */
+  readonly backoff: BackoffCurve;
+  /** What becomes of messages that failed. */
+  readonly onFailure: Required<OnFailure>;
+  /** How long a handler may take. */
+  readonly timeout: number | undefined;
 }
 
 /** Makes the subscription of a queue. */
@@ -75,109 +181,18 @@ export function declareSubscription<
   Table extends string,
 >(
   queue: Queue<In, Out, F, Attempt, Table>,
-  options: SubscribeOptions<F, Table>,
-  handler: Handler<Out, Attempt> | undefined,
+  options: SubscribeOptions<F, Table, Attempt>,
+  handler: unknown,
 ): Subscription<Out, F, Attempt, Table> {
   if (typeof handler !== "function") {
     throw new TypeError(
       `Cannot subscribe to queue "${queue.name}" with ${typeof handler} as handler: give a function`,
     );
   }
-  return { queue, options: checkOptions(queue, options), handle: handler };
-}
-
-/** What the checks need to know of a queue. */
-interface QueueToCheck {
-  readonly name: string;
-  readonly inbox: {
-    readonly table: string;
-    readonly form: Form;
-    readonly description: TableDescription;
-  };
-}
-
-function checkOptions(
-  queue: QueueToCheck,
-  options: SubscribeOptions<Form, string>,
-): CheckedOptions {
-  const place = `queue "${queue.name}"`;
-  if (typeof options !== "object" || options === null) {
-    throw new TypeError(
-      `Cannot subscribe to ${place} with ${String(options)} as options: give an object or none`,
-    );
-  }
-  refuseUnknownOptions(`Cannot subscribe to ${place}`, options, OPTIONS);
-  if (options.lease !== undefined && queue.inbox.form !== "lease") {
-    throw new DeclarationError(
-      `Cannot give ${place} a lease: "${queue.inbox.table}" holds rows by ${queue.inbox.form}; ` +
-        `give it the role lockedUntil`,
-    );
-  }
+  const checked = checkOptions(queue as AnyQueue, options as SubscribeOptions);
   return {
-    workers: checkWorkers(options.workers ?? 1, queue),
-    lease: checkLease(options.lease as Duration | undefined, place),
-    pollInterval: checkPollInterval(options.pollInterval, place),
-    deadLetter: checkDeadLetter(options.deadLetter, queue),
+    queue,
+    options: checked,
+    handle: handler as Subscription<Out, F, Attempt, Table>["handle"],
   };
 }
-
-function checkWorkers(workers: number, { name, inbox }: QueueToCheck): number {
-  if (!Number.isSafeInteger(workers) || workers < 1) {
-    throw new RangeError(
-      `Cannot give queue "${name}" ${String(workers)} workers: give a whole number of at least 1`,
-    );
-  }
-  if (inbox.description.fifo && workers > 1) {
-    throw new RangeError(
-      `Cannot give queue "${name}" ${workers} workers: it is fifo, and one of its messages is in ` +
-        `work at a time; give it 1, and each group a subscription of its own`,
-    );
-  }
-  return workers;
-}
-
-function checkDeadLetter(
-  group: string | undefined,
-  { name, inbox }: QueueToCheck,
-): string | undefined {
-  if (group === undefined) return undefined;
-  const cannot = `Cannot dead-letter messages of queue "${name}" to ${JSON.stringify(group)}`;
-  if (typeof group !== "string" || group === "") {
-    throw new TypeError(`${cannot}: give the name of a group`);
-  }
-  if (inbox.description.group === undefined) {
-    throw new DeclarationError(
-      `${cannot}: "${inbox.table}" has no groups; give it the role group`,
-    );
-  }
-  if (group === name) {
-    throw new DeclarationError(`${cannot}: they would be delivered again; give another group`);
-  }
-  return group;
-}
-
-/** The lease in milliseconds, whole seconds; `undefined` if none is given. */
-export function checkLease(lease: Duration | undefined, place: string): number | undefined {
-  if (lease === undefined) return undefined;
-  const length = toMilliseconds(lease, `the lease of ${place}`);
-  if (length > 0 && length <= LONGEST_LEASE) return Math.ceil(length / 1000) * 1000;
-  throw new RangeError(
-    `Cannot use ${length} ms as the lease of ${place}: give more than 0 and at most 365 days`,
-  );
-}
-
-/** The poll interval in milliseconds; `undefined` if none is given. */
-export function checkPollInterval(
-  interval: Duration | undefined,
-  place: string,
-): number | undefined {
-  if (interval === undefined) return undefined;
-  const length = toMilliseconds(interval, `the poll interval of ${place}`);
-  if (length >= 1) return length;
-  throw new RangeError(
-    `Cannot use ${length} ms as the poll interval of ${place}: give at least 1 ms`,
-  );
-}
-
-const OPTIONS: readonly string[] = ["workers", "lease", "pollInterval", "deadLetter"];
-const LONGEST_LEASE = 365 * 86_400_000;

@@ -2,9 +2,11 @@ import { AFTER_DISCONNECT, backoff } from "./backoff.ts";
 import type { Claim, ClaimForm } from "./claim/claim_form.ts";
 import { random } from "./clock.ts";
 import type { States } from "./delivery_in_work.ts";
+import type { MessageId } from "./driver/dialect.ts";
 import { logOf } from "./log.ts";
 import type { AnyQueue } from "./queue.ts";
-import { runDelivery } from "./run_delivery.ts";
+import type { Publisher } from "./publisher.ts";
+import { type DeliveriesContext, runDeliveries } from "./run_deliveries.ts";
 import type { DeliveryRecord, Runtime } from "./runtime.ts";
 import type { AnySubscription } from "./subscription.ts";
 import { Wake } from "./wake.ts";
@@ -17,6 +19,9 @@ export interface SubscriptionLoopOptions {
   readonly pollInterval: number;
   readonly states: States;
   readonly runtime: Runtime;
+  readonly publisher: Publisher;
+  /** The database's name. */
+  readonly database: string;
 }
 
 /** How the deliveries of one queue ended while the app stopped. */
@@ -37,16 +42,24 @@ export interface QueueReport {
  */
 export class SubscriptionLoop {
   readonly #options: SubscriptionLoopOptions;
-  readonly #inWork = new Map<Claim, Promise<void>>();
+  readonly #context: DeliveriesContext;
+  /** What each worker is at, with the claims that it has. */
+  readonly #inWork = new Map<Promise<void>, readonly Claim[]>();
+  /** The latest work of each partition key. */
+  readonly #keys = new Map<string, Promise<void>>();
+  /** Messages whose batch failed: they are handled one by one when they come back. */
+  readonly #alone = new Set<MessageId>();
   readonly #wake = new Wake();
   readonly #workerFree = new Wake();
   #running: Promise<void> = Promise.resolve();
+  #onCrash: (error: unknown) => void = () => {};
   #stopping = false;
   #failures = 0;
   #report = { finished: 0, released: 0, aborted: 0 };
 
   constructor(options: SubscriptionLoopOptions) {
     this.#options = options;
+    this.#context = { ...options, countsCrashes: options.form.countsCrashes };
   }
 
   /** The queue whose messages it handles. */
@@ -56,7 +69,7 @@ export class SubscriptionLoop {
 
   /** How many handlers are at work. */
   get inWork(): number {
-    return this.#inWork.size;
+    return this.#claims.length;
   }
 
   /** How deliveries have ended since intake stopped. */
@@ -66,6 +79,7 @@ export class SubscriptionLoop {
 
   /** Begins to claim. `onCrash` is called if the loop ends by an error of its own. */
   start(onCrash: (error: unknown) => void): void {
+    this.#onCrash = onCrash;
     this.#running = this.#run().catch(onCrash);
   }
 
@@ -84,23 +98,27 @@ export class SubscriptionLoop {
 
   /** Resolves when no handler is at work. */
   async idle(): Promise<void> {
-    while (this.#inWork.size > 0) await Promise.all(this.#inWork.values());
+    while (this.#inWork.size > 0) await Promise.all(this.#inWork.keys());
   }
 
   /** Aborts the signal of every handler at work. */
   abort(reason: Error): void {
-    this.#report.aborted += this.#inWork.size;
-    for (const claim of this.#inWork.keys()) claim.abort(reason);
+    this.#report.aborted += this.#claims.length;
+    for (const claim of this.#claims) claim.abort(reason);
   }
 
   /** Frees the rows of handlers that did not heed their signal. */
   async abandon(): Promise<void> {
-    await Promise.all([...this.#inWork.keys()].map((claim) => this.#free(claim)));
+    await Promise.all(this.#claims.map((claim) => this.#free(claim)));
   }
 
   /** Renews nothing any more. */
   close(): Promise<void> {
     return this.#options.form.close();
+  }
+
+  get #claims(): readonly Claim[] {
+    return [...this.#inWork.values()].flat();
   }
 
   get #name(): string {
@@ -109,16 +127,19 @@ export class SubscriptionLoop {
 
   async #run(): Promise<void> {
     while (!this.#stopping) {
-      const free = this.#options.subscription.options.workers - this.#inWork.size;
+      const { workers, batch } = this.#options.subscription.options;
+      const free = workers - this.#inWork.size;
       if (free === 0) {
         await this.#untilWorkerFree();
         continue;
       }
       this.#wake.forget();
       if (this.#stopping) return;
-      const claims = await this.#claim(free);
-      for (const claim of claims) await this.#handOut(claim);
-      if (claims.length < free && !this.#stopping) await this.#wake.sleep(this.#untilNextLook());
+      const wanted = batch ?? free;
+      const claims = await this.#claim(wanted);
+      if (batch === undefined) { for (const claim of claims) await this.#handOut([claim]); }
+      else if (claims.length > 0) await this.#handOut(claims);
+      if (claims.length < wanted && !this.#stopping) await this.#wake.sleep(this.#untilNextLook());
     }
   }
 
@@ -131,7 +152,8 @@ export class SubscriptionLoop {
   async #claim(limit: number): Promise<readonly Claim[]> {
     const { form, runtime } = this.#options;
     try {
-      const claims = await form.claim(limit);
+      const { batch } = this.#context.subscription.options;
+      const claims = await (batch === undefined ? form.claim(limit) : form.claimBatch(limit));
       this.#answered();
       if (claims.length > 0) {
         runtime.observe({
@@ -147,20 +169,59 @@ export class SubscriptionLoop {
     }
   }
 
-  async #handOut(claim: Claim): Promise<void> {
-    if (this.#stopping) return await this.#release(claim);
-    const { subscription, states, runtime } = this.#options;
-    const work = runDelivery(claim, subscription, states, runtime)
-      .then((record) => this.#finish(claim, record));
-    this.#inWork.set(claim, work);
+  async #handOut(claims: readonly Claim[]): Promise<void> {
+    if (this.#stopping) return void await Promise.all(claims.map((claim) => this.#release(claim)));
+    const work = this.#work(claims).catch(this.#onCrash).then(() => {
+      this.#inWork.delete(work);
+      this.#workerFree.call();
+      if (this.#options.form.keepsOthersBack) this.#wake.call();
+    });
+    this.#inWork.set(work, claims);
   }
 
-  #finish(claim: Claim, { outcome, error, settled }: DeliveryRecord): void {
-    this.#inWork.delete(claim);
+  /** Messages of a key wait for those of the key that were claimed before them. */
+  async #work(claims: readonly Claim[]): Promise<void> {
+    const keys = [...new Set(claims.flatMap(({ content: { key } }) => key ?? []))];
+    const earlier = keys.flatMap((key) => this.#keys.get(key) ?? []);
+    const turn = earlier.length === 0
+      ? this.#runParts(claims)
+      : Promise.all(earlier).then(() => this.#runUnlessStopping(claims));
+    for (const key of keys) this.#keys.set(key, turn);
+    await turn;
+    for (const key of keys) if (this.#keys.get(key) === turn) this.#keys.delete(key);
+  }
+
+  async #runUnlessStopping(claims: readonly Claim[]): Promise<void> {
+    if (!this.#stopping) return await this.#runParts(claims);
+    await Promise.all(claims.map((claim) => this.#release(claim)));
+  }
+
+  /** Messages whose batch has failed before are handled by themselves, after the others. */
+  async #runParts(claims: readonly Claim[]): Promise<void> {
+    const alone = claims.length === 1 ? [] : claims.filter(({ id }) => this.#alone.has(id));
+    const together = claims.filter((claim) => !alone.includes(claim));
+    const parts = [together, ...alone.map((claim) => [claim])].filter(({ length }) => length > 0);
+    const { records, failedTogether, fatal } = await runDeliveries(parts, this.#context);
+    for (const [index, claim] of parts.flat().entries()) {
+      const record = records[index]!;
+      const isAlone = failedTogether.includes(claim) || alone.includes(claim) && isFailed(record);
+      if (isAlone) this.#isolate(claim.id);
+      else this.#alone.delete(claim.id);
+      this.#count(claim, record);
+    }
+    if (fatal !== undefined) this.#onCrash(fatal);
+  }
+
+  /** Which message of a batch has made it fail is not known. */
+  #isolate(id: MessageId): void {
+    this.#alone.add(id);
+    const [oldest] = this.#alone;
+    if (this.#alone.size > MOST_ALONE) this.#alone.delete(oldest!);
+  }
+
+  #count(claim: Claim, { outcome, error, settled }: DeliveryRecord): void {
     if (this.#stopping && settled && !claim.signal.aborted) this.#report.finished++;
-    this.#workerFree.call();
-    const isBack = outcome?.kind === "retry" && error === undefined;
-    if (isBack || this.#options.form.keepsOthersBack) this.#wake.call();
+    if (outcome?.kind === "retry" && error === undefined) this.#wake.call();
   }
 
   async #release(claim: Claim): Promise<void> {
@@ -208,4 +269,10 @@ export class SubscriptionLoop {
   }
 }
 
+function isFailed({ error }: DeliveryRecord): boolean {
+  return error !== undefined;
+}
+
 const LOG = logOf("claim");
+/** As many messages are remembered: one that is forgotten comes in a batch again. */
+const MOST_ALONE = 10_000;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { DeclarationError } from "./errors.ts";
 import { inbox } from "./inbox.ts";
+import type { CheckedOptions } from "./subscription.ts";
 import { text } from "./text.ts";
 
 const leased = inbox("leased", { id: "id", lockedUntil: "locked_until", payload: text("payload") });
@@ -25,33 +26,46 @@ function refuses(options: unknown, errorClass: ErrorClass, pattern: RegExp): voi
   });
 }
 
+const DEFAULTS: CheckedOptions = {
+  workers: 1,
+  batch: undefined,
+  transactional: false,
+  lease: undefined,
+  pollInterval: undefined,
+  maxAttempts: undefined,
+  deadLetter: undefined,
+  backoff: { first: 1_000, cap: 3_600_000 },
+  onFailure: { error: "retry", decode: "retry" },
+  timeout: undefined,
+};
+
 Deno.test("a subscription holds its queue, its handler and its options in milliseconds", () => {
   const options = { workers: 3, lease: { minutes: 1 }, pollInterval: { seconds: 2 } };
   const subscription = queue.subscribe(options, handler);
   assert.equal(subscription.queue, queue);
   assert.equal(subscription.handle, handler);
   assert.deepEqual(subscription.options, {
+    ...DEFAULTS,
     workers: 3,
     lease: 60_000,
     pollInterval: 2_000,
-    deadLetter: undefined,
   });
 });
 
 Deno.test("options that are not given are left to the broker", () => {
-  const none = { workers: 1, lease: undefined, pollInterval: undefined, deadLetter: undefined };
-  assert.deepEqual(queue.subscribe(handler).options, none);
-  assert.deepEqual(queue.subscribe({}, handler).options, none);
-  assert.deepEqual(queue.subscribe(none, handler).options, none);
+  assert.deepEqual(queue.subscribe(handler).options, DEFAULTS);
+  assert.deepEqual(queue.subscribe({}, handler).options, DEFAULTS);
+  const none = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, undefined]));
+  assert.deepEqual(subscribe(none, handler).options, DEFAULTS);
 });
 
 Deno.test("an unknown option is refused, with the options there are", () => {
   refuses(
     { concurrency: 5 },
     DeclarationError,
-    /concurrency is not an option; options are workers, lease, pollInterval, deadLetter$/,
+    /concurrency is not an option; options are workers, batch, transactional, lease, pollInterval, maxAttempts, deadLetter, backoff, onFailure, timeout$/,
   );
-  refuses({ Workers: 5, batch: 1 }, DeclarationError, /Workers, batch is not an option/);
+  refuses({ Workers: 5, colour: 1 }, DeclarationError, /Workers, colour is not an option/);
 });
 
 Deno.test("workers is a whole number of at least 1", () => {
@@ -129,7 +143,8 @@ Deno.test("messages are dead-lettered to another group of a table that has group
     payload: text("payload"),
   }).queue("mails");
   const { options } = grouped.subscribe({ deadLetter: "dead" }, () => {});
-  assert.equal(options.deadLetter, "dead");
+  assert.equal(options.deadLetter?.name, "dead");
+  assert.equal(options.deadLetter?.inbox, grouped.inbox);
   assert.throws(() => grouped.subscribe({ deadLetter: "mails" }, () => {}), DeclarationError);
   assert.throws(() => grouped.subscribe({ deadLetter: "" }, () => {}), TypeError);
   assert.throws(() => queue.subscribe({ deadLetter: "dead" }, () => {}), /has no groups/);

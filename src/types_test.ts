@@ -20,11 +20,13 @@ import {
   inbox,
   json,
   type Queue,
+  type Row,
+  row,
   type SubscribeOptions,
   type Subscription,
   text,
 } from "../mod.ts";
-import { sqlite, type SqliteForm } from "./sqlite/mod.ts";
+import { sqlite, type SqliteForm, type SqliteTx } from "./sqlite/mod.ts";
 
 type Equals<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;
@@ -123,7 +125,7 @@ export function compiles(): void {
   // What a handler gets.
   leased.queue().subscribe((message, delivery) => {
     holds<Equals<typeof message, Report>>();
-    holds<Equals<typeof delivery, Delivery<number>>>();
+    holds<Equals<typeof delivery, Delivery<number, false>>>();
     holds<Equals<typeof delivery.attempt, number>>();
     holds<Equals<typeof delivery.id, bigint | string>>();
     return delivery.attempt > 1 ? ack() : undefined;
@@ -208,8 +210,8 @@ export async function publishes(app: App): Promise<void> {
   await broker.publish(leased.queue(), { id: 1, pages: 2 }, { at: new Date(0), columns: { a: 1 } });
   // @ts-expect-error delay and at exclude each other
   await app.publish(leased.queue(), { id: 1, pages: 2 }, { delay: 1, at: new Date(0) });
-  // @ts-expect-error key is not an option
-  await app.publish(leased.queue(), { id: 1, pages: 2 }, { key: "a" });
+  // @ts-expect-error colour is not an option
+  await app.publish(leased.queue(), { id: 1, pages: 2 }, { colour: "a" });
   // @ts-expect-error the input is published, not the output
   await app.publish(zodded.queue(), { at: new Date(), copies: 1 });
   // @ts-expect-error the input is published, not the output
@@ -227,7 +229,7 @@ export async function publishes(app: App): Promise<void> {
 /** What cannot work does not compile, and says why. Never called. */
 export function refusals(): void {
   const broker = new Broker(sqlite(":memory:"));
-  holds<Equals<typeof broker, Broker<"SQLite", SqliteForm>>>();
+  holds<Equals<typeof broker, Broker<"SQLite", SqliteForm, SqliteTx>>>();
 
   // A table whose form the database lacks.
   broker.createTables(leased, uncounted).include(subscription);
@@ -265,19 +267,24 @@ export function refusals(): void {
   // A role that does not exist.
   const roles = { id: "id", payload: json<Report>("payload"), locked_until: "locked_until" };
   const roleRefusal: CheckedRoles<typeof roles, "jobs"> =
-    'locked_until is not a role: describe "jobs" with id, payload, group, fifo, priority, retryAfter, attempt, processedAt, lockedUntil';
+    'locked_until is not a role: describe "jobs" with id, payload, headers, group, fifo, partitionKey, priority, retryAfter, attempt, processedAt, lockedUntil, uniqueKey, lastError';
   holds<
     Equals<
       CheckedRoles<typeof roles, "jobs">,
-      'locked_until is not a role: describe "jobs" with id, payload, group, fifo, priority, retryAfter, attempt, processedAt, lockedUntil'
+      'locked_until is not a role: describe "jobs" with id, payload, headers, group, fifo, partitionKey, priority, retryAfter, attempt, processedAt, lockedUntil, uniqueKey, lastError'
     >
   >();
   // @ts-expect-error locked_until is not a role
   inbox("jobs", { id: "id", payload: json<Report>("payload"), locked_until: "locked_until" });
   // @ts-expect-error locked_until is not a role, also where the roles are a variable
   inbox("jobs", roles);
-  // @ts-expect-error the role payload is missing
-  inbox("jobs", { id: "id" });
+  // Without a payload, and with row(), the row itself is the message.
+  inbox("jobs", { id: "id" }).queue().subscribe((message) => {
+    holds<Equals<typeof message, Row>>();
+  });
+  inbox("jobs", { id: "id", payload: row<Report>() }).queue().subscribe((message) => {
+    holds<Equals<typeof message, Report>>();
+  });
   // @ts-expect-error the role id is missing
   inbox("jobs", { payload: json<Report>("payload") });
   // @ts-expect-error the payload has a codec

@@ -23,6 +23,7 @@ export interface AdvisoryLockFormOptions {
  */
 export class AdvisoryLockForm implements ClaimForm {
   readonly keepsOthersBack = true;
+  readonly countsCrashes = true;
   readonly #options: AdvisoryLockFormOptions;
   readonly #search: CandidateSearch;
   readonly #delayWarning: DelayWarning;
@@ -42,6 +43,11 @@ export class AdvisoryLockForm implements ClaimForm {
     const claims = await claimOneByOne(limit, () => this.#claimNext(candidates, refused));
     await candidates.return(undefined);
     return claims;
+  }
+
+  /** Each row has a key, and so a session, of its own. */
+  claimBatch(limit: number): Promise<readonly AdvisoryLockClaim[]> {
+    return this.claim(limit);
   }
 
   /** Claims end with their sessions: nothing keeps them alive. */
@@ -121,11 +127,10 @@ export class AdvisoryLockForm implements ClaimForm {
     { key }: Candidate,
     row: SqlRow,
   ): AdvisoryLockClaim {
-    const { queue, statements } = this.#options;
     this.#held.add(key);
     const onEnd = (): void => void this.#held.delete(key);
-    const options = { queue, statements, delayWarning: this.#delayWarning, onEnd };
-    return new AdvisoryLockClaim(options, statements.read(row), locks, holder);
+    const options = { ...this.#options, key, delayWarning: this.#delayWarning, onEnd };
+    return new AdvisoryLockClaim(options, this.#options.statements.read(row), locks, holder);
   }
 }
 

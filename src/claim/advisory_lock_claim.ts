@@ -4,15 +4,20 @@ import type { LockHolder } from "../driver/driver.ts";
 import type { Statement } from "../driver/statement.ts";
 import { run } from "../driver/steps.ts";
 import { LeaseLostError } from "../errors.ts";
-import type { LockSession } from "../pool.ts";
+import type { HeldTransaction, LockSession, OpenTransaction, Pool } from "../pool.ts";
 import type { Settlement } from "./claim_form.ts";
 import type { DelayWarning } from "./delay_warning.ts";
+import { runBurial } from "./run_burial.ts";
+import { Savepoint } from "./savepoint.ts";
 import { SessionClaim } from "./session_claim.ts";
 
 /** What an advisory lock claim works with. */
 export interface AdvisoryLockClaimOptions {
   readonly queue: string;
+  readonly pool: Pool;
   readonly statements: AdvisoryLockStatements;
+  /** The key of the row's lock. */
+  readonly key: string;
   readonly delayWarning: DelayWarning;
   /** Called when the lock has been given back. */
   readonly onEnd: () => void;
@@ -23,6 +28,10 @@ export class AdvisoryLockClaim extends SessionClaim {
   readonly #options: AdvisoryLockClaimOptions;
   readonly #locks: LockSession;
   readonly #holder: LockHolder;
+  /** What the handler writes, in the transaction of the session that holds the lock. */
+  #work: Promise<Savepoint> | undefined;
+  /** The handler's transaction, where that session has none. */
+  #own: Promise<HeldTransaction> | undefined;
 
   constructor(
     options: AdvisoryLockClaimOptions,
@@ -36,24 +45,79 @@ export class AdvisoryLockClaim extends SessionClaim {
     this.#holder = holder;
   }
 
-  protected override async carryOut(settlement: Settlement): Promise<void> {
-    const { statements: { remove, delay, bury }, delayWarning } = this.#options;
+  override async transaction(): Promise<OpenTransaction> {
+    const { transaction } = this.#locks;
+    if (transaction === undefined) return await (this.#own ??= this.#options.pool.hold());
+    await (this.#work ??= Savepoint.set(transaction, "holdfast"));
+    return transaction;
+  }
+
+  /** Its session has ended: the lock is taken again, unless somebody else has it by now. */
+  protected override async takeBack(delay: number, error: string): Promise<void> {
+    const { key, pool, statements } = this.#options;
+    const write = statements.delay ?? statements.free;
+    if (write === undefined) return;
+    const locks = await pool.holdLocks();
     try {
-      switch (settlement.kind) {
-        case "remove":
-          await this.#write(remove, this.#row);
-          break;
-        case "bury":
-          await this.#write(bury!, { ...this.#row, group: settlement.group });
-          break;
-        case "delay":
-          if (delay === undefined) delayWarning.tell();
-          else await this.#write(delay, { ...this.#row, delay: settlement.delay });
-          break;
-      }
+      const holder = await locks.tryLock(key);
+      if (holder === undefined) return;
+      await locks.finish(() => run(write, { ...this.#row, holder, delay, error }));
+    } finally {
+      await locks.release();
+    }
+  }
+
+  protected override async carryOut(settlement: Settlement): Promise<void> {
+    try {
+      await this.#endWork(settlement);
+      await this.#settle(settlement);
     } finally {
       await this.endSession();
     }
+  }
+
+  /** What the handler has written is kept only if its message is done. */
+  async #endWork(settlement: Settlement): Promise<void> {
+    const [work, own] = [await this.#work, await this.#own];
+    if (settlement.kind !== "remove" || !settlement.acked) {
+      await work?.undo();
+      await own?.rollback();
+      this.#own = undefined;
+    } else await work?.keep();
+  }
+
+  async #settle(settlement: Settlement): Promise<void> {
+    const { statements: { remove, free, delay, bury }, delayWarning } = this.#options;
+    switch (settlement.kind) {
+      case "remove":
+        return await this.#remove(remove, { ...this.#row, error: settlement.error });
+      case "bury": {
+        const { error, newId } = settlement;
+        const moved = await this.#locks.finish(() =>
+          runBurial(bury!, { ...this.#row, error, newId })
+        );
+        return moved ? undefined : this.#notOurs();
+      }
+      case "interrupt":
+        return;
+      case "delay":
+        if (delay !== undefined) {
+          const { error, delay: length } = settlement;
+          return await this.#write(delay, { ...this.#row, delay: length, error });
+        }
+        delayWarning.tell();
+    }
+    const { error } = settlement;
+    if (free !== undefined && error !== undefined) await this.#write(free, { ...this.#row, error });
+  }
+
+  async #remove<Values>(remove: Statement<Values>, values: Values): Promise<void> {
+    const own = await this.#own;
+    if (own === undefined) return await this.#write(remove, values);
+    const { rows, changes } = await own.run(remove, values);
+    if (rows.length + changes !== 1) this.#notOurs();
+    await own.commit();
+    this.#own = undefined;
   }
 
   protected override async giveBack(): Promise<void> {
@@ -67,6 +131,7 @@ export class AdvisoryLockClaim extends SessionClaim {
 
   protected override async endSession(): Promise<void> {
     try {
+      await (await this.#own?.catch(() => undefined))?.rollback();
       await this.#locks.release();
     } finally {
       this.#options.onEnd();
@@ -79,7 +144,10 @@ export class AdvisoryLockClaim extends SessionClaim {
 
   async #write<Values>(write: Statement<Values>, values: Values): Promise<void> {
     const { rows, changes } = await this.#locks.finish(() => run(write, values));
-    if (rows.length + changes === 1) return;
+    if (rows.length + changes !== 1) this.#notOurs();
+  }
+
+  #notOurs(): never {
     throw new LeaseLostError(
       `Cannot settle message ${this.id} of queue "${this.queue}": its row is gone, or its lock is ` +
         `no longer held by this session; nothing was changed`,

@@ -1,7 +1,5 @@
-import type { Claim } from "./claim_form.ts";
-
 /** Claims on until there are enough, or no more are found. */
-export async function claimOneByOne<C extends Claim>(
+export async function claimOneByOne<C>(
   limit: number,
   claimOne: () => Promise<C | undefined>,
 ): Promise<readonly C[]> {

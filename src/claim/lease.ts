@@ -1,4 +1,4 @@
-import { now } from "../clock.ts";
+import { after, now } from "../clock.ts";
 import type {
   ClaimAtOnce,
   FindThenTake,
@@ -9,13 +9,15 @@ import type {
 } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import { query, type Steps } from "../driver/steps.ts";
-import type { Pool } from "../pool.ts";
+import { TimeoutError } from "../errors.ts";
+import { type HeldTransaction, type Pool, withEnd } from "../pool.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ClaimForm } from "./claim_form.ts";
 import { DatabaseClock } from "./database_clock.ts";
 import { DelayWarning } from "./delay_warning.ts";
 import { LeaseClaim, type LeaseEnding, type LeaseWriter } from "./lease_claim.ts";
 import { LeaseKeeper } from "./lease_keeper.ts";
+import { runBurial } from "./run_burial.ts";
 import { search } from "./search.ts";
 import { SettleBatch } from "./settle_batch.ts";
 
@@ -38,6 +40,7 @@ export interface LeaseFormOptions {
  */
 export class LeaseForm implements ClaimForm, LeaseWriter {
   readonly keepsOthersBack = false;
+  readonly countsCrashes = true;
   readonly #options: LeaseFormOptions;
   readonly #delayWarning: DelayWarning;
   readonly #clock = new DatabaseClock();
@@ -49,6 +52,7 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
     this.#delayWarning = new DelayWarning(options.queue);
     this.#keeper = new LeaseKeeper({ ...options, clock: this.#clock });
     this.#settles = new SettleBatch(options.pool, options.statements);
+    options.pool.expectLease(options.leaseSeconds * 1000);
   }
 
   get queue(): string {
@@ -64,6 +68,11 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
     return this.#options.countsAttempts;
   }
 
+  /** Their settles are written together anyway. */
+  claimBatch(limit: number): Promise<readonly LeaseClaim[]> {
+    return this.claim(limit);
+  }
+
   async claim(limit: number): Promise<readonly LeaseClaim[]> {
     const rows = await this.#claimRows(limit);
     const claims = rows.map(this.#options.statements.read).map((row) => {
@@ -76,21 +85,51 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
 
   write(token: LeaseToken, ending: LeaseEnding): Promise<boolean> {
     const { statements } = this.#options;
-    const values = { ...token, now: this.now };
+    const values = { ...token, now: this.now, error: "error" in ending ? ending.error : undefined };
     switch (ending.kind) {
       case "remove":
         return this.#settles.write(statements.remove, values);
       case "free":
       case "interrupt":
         return this.#settles.write(statements.free, values);
-      case "bury":
-        return this.#settles.write(statements.bury!, { ...values, group: ending.group });
+      case "bury": {
+        const { newId } = ending;
+        return this.#options.pool.transaction(() =>
+          runBurial(statements.bury!, { ...values, newId })
+        );
+      }
       case "delay":
         if (!this.#options.keepsDelays) this.#delayWarning.tell();
         return this.#settles.write(statements.delay, { ...values, delay: ending.delay });
       case "release":
         return this.#settles.write(statements.release, values);
     }
+  }
+
+  /** Where all writers wait for one another, it must not keep leases from being renewed. */
+  async begin(claim: LeaseClaim): Promise<HeldTransaction> {
+    const { pool } = this.#options;
+    if (!pool.hasOneWriter) return await pool.hold();
+    await this.#keeper.renew();
+    const transaction = await pool.hold();
+    const { longestWrite } = pool;
+    const timer = after(longestWrite, () => {
+      claim.abort(
+        new TimeoutError(
+          `The transaction of message ${claim.id} of queue "${this.queue}" has been open for ` +
+            `${longestWrite} ms, half the shortest lease, and keeps others from renewing theirs: ` +
+            `write at the end of the handler, or give longer leases`,
+        ),
+      );
+      transaction.rollback().catch(() => {});
+    });
+    return withEnd(transaction, () => timer.cancel());
+  }
+
+  async removeIn(transaction: HeldTransaction, token: LeaseToken): Promise<boolean> {
+    const { remove } = this.#options.statements;
+    const { rows, changes } = await transaction.run(remove.one, { ...token, now: this.now });
+    return rows.length + changes > 0;
   }
 
   async isGone(id: MessageId): Promise<boolean> {

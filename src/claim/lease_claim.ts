@@ -1,13 +1,13 @@
 import { backoff } from "../backoff.ts";
 import { sleep } from "../clock.ts";
-import type { ClaimedRow, LeaseToken, MessageId } from "../driver/dialect.ts";
-import type { SqlValue } from "../driver/driver.ts";
+import type { ClaimedRow, LeaseToken, MessageId, RowContent } from "../driver/dialect.ts";
 import {
   AlreadySettledError,
   DriverError,
   type DriverErrorKind,
   LeaseLostError,
 } from "../errors.ts";
+import type { HeldTransaction } from "../pool.ts";
 import type { Claim, Settlement } from "./claim_form.ts";
 
 /** What ends a claim: a settlement, or giving a row back that no handler has seen. */
@@ -23,6 +23,10 @@ export interface LeaseWriter {
   readonly countsAttempts: boolean;
   /** Writes an ending under the token's guard; resolves to whether the row was changed. */
   write(token: LeaseToken, ending: LeaseEnding): Promise<boolean>;
+  /** Opens a transaction for a handler. */
+  begin(claim: LeaseClaim): Promise<HeldTransaction>;
+  /** Writes that the message is done, in the handler's transaction; whether the row was changed. */
+  removeIn(transaction: HeldTransaction, token: LeaseToken): Promise<boolean>;
   /** Whether the row is gone. */
   isGone(id: MessageId): Promise<boolean>;
   /** Nothing of this claim is to be renewed any more. */
@@ -33,12 +37,13 @@ export interface LeaseWriter {
 export class LeaseClaim implements Claim {
   readonly id: MessageId;
   readonly attempt: number | undefined;
-  readonly payload: SqlValue;
+  readonly content: RowContent;
   readonly #row: ClaimedRow;
   readonly #writer: LeaseWriter;
   readonly #abort = new AbortController();
   #state: "held" | "settling" | "settled" | "lost" = "held";
   #lostBy: LeaseLostError | undefined;
+  #transaction: Promise<HeldTransaction> | undefined;
   #expiry: number;
   #latestExpiry: number;
 
@@ -46,7 +51,7 @@ export class LeaseClaim implements Claim {
     this.id = row.id;
     // The claim has counted the delivery that it begins.
     this.attempt = row.attempt === undefined ? undefined : row.attempt - 1;
-    this.payload = row.payload;
+    this.content = row.content;
     this.#row = row;
     this.#writer = writer;
     this.#expiry = row.expiry;
@@ -106,9 +111,23 @@ export class LeaseClaim implements Claim {
     this.#abort.abort(reason);
   }
 
+  transaction(): Promise<HeldTransaction> {
+    return this.#transaction ??= this.#writer.begin(this);
+  }
+
   async settle(settlement: Settlement): Promise<void> {
-    this.#beginEnding();
+    await this.#beginEnding();
+    const transaction = await this.#transaction?.catch(() => undefined);
+    this.#transaction = undefined;
+    if (transaction === undefined) return await this.#end(settlement);
+    if (settlement.kind === "remove" && settlement.acked) return await this.#commit(transaction);
+    await transaction.rollback();
     await this.#end(settlement);
+  }
+
+  async comeBack(delay: number, error: string): Promise<void> {
+    if (this.#state === "held") await this.settle({ kind: "delay", delay, error });
+    else this.letGo();
   }
 
   letGo(): void {
@@ -127,8 +146,11 @@ export class LeaseClaim implements Claim {
     }
   }
 
-  #beginEnding(): void {
-    if (this.#lostBy !== undefined) throw this.#lostBy;
+  async #beginEnding(): Promise<void> {
+    if (this.#lostBy !== undefined) {
+      await this.#rollBack();
+      throw this.#lostBy;
+    }
     if (this.#state !== "held") {
       throw new AlreadySettledError(
         `Cannot settle message ${this.id} of queue "${this.#writer.queue}" again: ` +
@@ -136,6 +158,42 @@ export class LeaseClaim implements Claim {
       );
     }
     this.#state = "settling";
+  }
+
+  /** What the handler has written and the end of its message are committed together, or neither is. */
+  async #commit(transaction: HeldTransaction): Promise<void> {
+    let owned: boolean;
+    try {
+      owned = await this.#writer.removeIn(transaction, this.token);
+      if (owned) await transaction.commit();
+    } catch (error) {
+      await transaction.rollback();
+      // A commit whose answer was lost may have been carried out.
+      if (isDisconnected(error) && await this.#wasRemoved()) return this.#settled();
+      return this.#fail(error);
+    }
+    if (owned) return this.#settled();
+    await transaction.rollback();
+    this.#fail(this.#lost("its row is gone or another claim holds it"));
+  }
+
+  /** Whether the row is gone, as far as the database answers before the lease ends. */
+  async #wasRemoved(): Promise<boolean> {
+    for (let tries = 1; this.#writer.now < this.#expiry; tries++) {
+      try {
+        return await this.#writer.isGone(this.id);
+      } catch (error) {
+        if (!mayPass(error)) return false;
+      }
+      await sleep(backoff(tries, BETWEEN_SETTLES));
+    }
+    return false;
+  }
+
+  async #rollBack(): Promise<void> {
+    const transaction = await this.#transaction?.catch(() => undefined);
+    this.#transaction = undefined;
+    await transaction?.rollback();
   }
 
   /** Tries until the database answers or the lease ends. */
@@ -189,6 +247,8 @@ export class LeaseClaim implements Claim {
     this.#lostBy = error;
     this.#writer.forget(this);
     this.#abort.abort(error);
+    // The handler may go on for long: nothing that it writes is to be kept, or to lock what others need.
+    this.#rollBack().catch(() => {});
   }
 
   #lost(reason: string, cause?: unknown): LeaseLostError {
@@ -203,6 +263,10 @@ export class LeaseClaim implements Claim {
 
 function endsRow({ kind }: Settlement): boolean {
   return kind === "remove" || kind === "bury";
+}
+
+function isDisconnected(error: unknown): boolean {
+  return error instanceof DriverError && error.kind === "disconnected";
 }
 
 function mayPass(error: unknown): boolean {

@@ -48,6 +48,11 @@ export class LeaseKeeper {
     if (this.#held.size === 0) this.#disarm();
   }
 
+  /** Renews all leases now; one that cannot be renewed is tried again as usual. */
+  async renew(): Promise<void> {
+    if (!this.#ticking) await this.#renew();
+  }
+
   /** Renews nothing any more; the leases end by themselves. */
   close(): void {
     this.#closed = true;

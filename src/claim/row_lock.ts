@@ -4,6 +4,7 @@ import type { HeldTransaction, Pool } from "../pool.ts";
 import type { ClaimForm } from "./claim_form.ts";
 import { claimOneByOne } from "./claim_one_by_one.ts";
 import { DelayWarning } from "./delay_warning.ts";
+import { LockedRows } from "./locked_rows.ts";
 import { RowLockClaim } from "./row_lock_claim.ts";
 import { search } from "./search.ts";
 
@@ -20,6 +21,8 @@ export interface RowLockFormOptions {
  */
 export class RowLockForm implements ClaimForm {
   readonly keepsOthersBack = false;
+  /** A claim writes nothing: a process that dies has spent no attempt. */
+  readonly countsCrashes = false;
   readonly #options: RowLockFormOptions;
   readonly #delayWarning: DelayWarning;
 
@@ -28,8 +31,13 @@ export class RowLockForm implements ClaimForm {
     this.#delayWarning = new DelayWarning(options.queue);
   }
 
-  claim(limit: number): Promise<readonly RowLockClaim[]> {
-    return claimOneByOne(limit, () => this.#claimOne());
+  async claim(limit: number): Promise<readonly RowLockClaim[]> {
+    return (await claimOneByOne(limit, () => this.#claimTogether(1))).flat();
+  }
+
+  /** The rows are locked by one transaction, and settled in it. */
+  async claimBatch(limit: number): Promise<readonly RowLockClaim[]> {
+    return await this.#claimTogether(limit) ?? [];
   }
 
   /** Claims end with their transactions: nothing keeps them alive. */
@@ -37,14 +45,15 @@ export class RowLockForm implements ClaimForm {
     return Promise.resolve();
   }
 
-  async #claimOne(): Promise<RowLockClaim | undefined> {
+  async #claimTogether(limit: number): Promise<readonly RowLockClaim[] | undefined> {
     const { queue, pool, statements } = this.#options;
     const transaction = await pool.hold();
     try {
-      const row = await this.#lockRow(transaction);
-      if (row !== undefined) {
-        const options = { queue, statements, delayWarning: this.#delayWarning };
-        return new RowLockClaim(options, statements.read(row), transaction);
+      const found = await this.#lockRows(transaction, limit);
+      if (found.length > 0) {
+        const options = { queue, pool, statements, delayWarning: this.#delayWarning };
+        const rows = new LockedRows(transaction, found.length);
+        return found.map((row) => new RowLockClaim(options, statements.read(row), rows));
       }
     } catch (error) {
       await transaction.rollback();
@@ -54,10 +63,9 @@ export class RowLockForm implements ClaimForm {
   }
 
   /** The guard is taken by a statement of its own, so that the search sees what others did under it. */
-  async #lockRow(transaction: HeldTransaction): Promise<SqlRow | undefined> {
+  async #lockRows(transaction: HeldTransaction, limit: number): Promise<readonly SqlRow[]> {
     const { guardKey, find } = this.#options.statements;
-    if (guardKey !== undefined && !await transaction.tryLock(guardKey)) return undefined;
-    const [row] = await transaction.runSteps(() => search(find, 1));
-    return row;
+    if (guardKey !== undefined && !await transaction.tryLock(guardKey)) return [];
+    return await transaction.runSteps(() => search(find, limit));
   }
 }

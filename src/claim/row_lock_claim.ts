@@ -2,14 +2,17 @@ import { now } from "../clock.ts";
 import type { LockedRow, RowLockStatements } from "../driver/dialect.ts";
 import type { QueryResult } from "../driver/driver.ts";
 import { DriverError } from "../errors.ts";
-import type { HeldTransaction } from "../pool.ts";
+import type { HeldTransaction, OpenTransaction, Pool } from "../pool.ts";
 import type { Settlement } from "./claim_form.ts";
 import type { DelayWarning } from "./delay_warning.ts";
+import type { LockedRows } from "./locked_rows.ts";
+import { runBurial } from "./run_burial.ts";
 import { SessionClaim } from "./session_claim.ts";
 
 /** What a row lock claim works with. */
 export interface RowLockClaimOptions {
   readonly queue: string;
+  readonly pool: Pool;
   readonly statements: RowLockStatements;
   readonly delayWarning: DelayWarning;
 }
@@ -17,35 +20,48 @@ export interface RowLockClaimOptions {
 /** A row held by the lock of an open transaction. */
 export class RowLockClaim extends SessionClaim {
   readonly #options: RowLockClaimOptions;
-  readonly #transaction: HeldTransaction;
+  readonly #rows: LockedRows;
 
-  constructor(options: RowLockClaimOptions, row: LockedRow, transaction: HeldTransaction) {
-    super(options.queue, row, transaction.lost);
+  constructor(options: RowLockClaimOptions, row: LockedRow, rows: LockedRows) {
+    super(options.queue, row, rows.lost);
     this.#options = options;
-    this.#transaction = transaction;
+    this.#rows = rows;
+  }
+
+  override transaction(): Promise<OpenTransaction> {
+    return this.#rows.openForHandler();
+  }
+
+  /** Its transaction has ended: the row is locked again, unless somebody else has it by now. */
+  protected override async takeBack(delay: number, error: string): Promise<void> {
+    const { pool, statements } = this.#options;
+    const transaction = await pool.hold();
+    try {
+      const { rows } = await transaction.run(statements.lockAgain, { id: this.id, now: now() });
+      if (rows.length > 0) await this.#runWrite(transaction, { kind: "delay", delay, error });
+    } catch (failure) {
+      await transaction.rollback();
+      throw failure;
+    }
+    await transaction.commit();
   }
 
   protected override async carryOut(settlement: Settlement): Promise<void> {
-    if (settlement.kind === "interrupt") return await this.endSession();
-    try {
-      await this.#write(settlement);
-    } catch (error) {
-      await this.endSession();
-      throw error;
-    }
-    await this.#transaction.commit();
+    if (settlement.kind === "interrupt") return await this.#rows.leave();
+    const keeps = settlement.kind === "remove" && settlement.acked;
+    await this.#rows.settle((transaction) => this.#write(transaction, settlement), keeps);
   }
 
   protected override giveBack(): Promise<void> {
-    return this.endSession();
+    return this.#rows.leave();
   }
 
   protected override endSession(): Promise<void> {
-    return this.#transaction.rollback();
+    return this.#rows.leave();
   }
 
-  async #write(settlement: Settlement): Promise<void> {
-    const result = await this.#runWrite(settlement);
+  async #write(transaction: HeldTransaction, settlement: Settlement): Promise<void> {
+    const result = await this.#runWrite(transaction, settlement);
     if (result === undefined || result.rows.length + result.changes === 1) return;
     throw new DriverError(
       "other",
@@ -55,20 +71,32 @@ export class RowLockClaim extends SessionClaim {
   }
 
   /** `undefined` where nothing need be written: the row is free as soon as the transaction ends. */
-  async #runWrite(settlement: Settlement): Promise<QueryResult | undefined> {
-    const { statements: { remove, spend, delay, bury }, delayWarning } = this.#options;
+  async #runWrite(
+    transaction: HeldTransaction,
+    settlement: Settlement,
+  ): Promise<QueryResult | undefined> {
+    const { statements: { remove, free, delay, bury }, delayWarning } = this.#options;
     const row = { id: this.id, now: now() };
     switch (settlement.kind) {
       case "remove":
-        return await this.#transaction.run(remove, row);
-      case "bury":
-        return await this.#transaction.run(bury!, { ...row, group: settlement.group });
-      case "delay":
+        return await transaction.run(remove, { ...row, error: settlement.error });
+      case "bury": {
+        const { error, newId } = settlement;
+        const moved = await transaction.runSteps(() => runBurial(bury!, { ...row, error, newId }));
+        return { rows: [], changes: moved ? 1 : 0 };
+      }
+      case "interrupt":
+        return undefined;
+      case "delay": {
+        const { error, delay: length } = settlement;
         if (delay !== undefined) {
-          return await this.#transaction.run(delay, { ...row, delay: settlement.delay });
+          return await transaction.run(delay, { ...row, delay: length, error });
         }
         delayWarning.tell();
+        break;
+      }
     }
-    return spend === undefined ? undefined : await this.#transaction.run(spend, row);
+    const { error } = settlement;
+    return free === undefined ? undefined : await transaction.run(free, { ...row, error });
   }
 }

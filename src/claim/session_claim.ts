@@ -1,5 +1,5 @@
-import type { LockedRow, MessageId } from "../driver/dialect.ts";
-import type { SqlValue } from "../driver/driver.ts";
+import type { LockedRow, MessageId, RowContent } from "../driver/dialect.ts";
+import type { OpenTransaction } from "../pool.ts";
 import { AlreadySettledError } from "../errors.ts";
 import type { Claim, Settlement } from "./claim_form.ts";
 
@@ -7,7 +7,7 @@ import type { Claim, Settlement } from "./claim_form.ts";
 export abstract class SessionClaim implements Claim {
   readonly id: MessageId;
   readonly attempt: number | undefined;
-  readonly payload: SqlValue;
+  readonly content: RowContent;
   /** The queue's name, for messages. */
   protected readonly queue: string;
   readonly #lost: AbortSignal;
@@ -17,7 +17,7 @@ export abstract class SessionClaim implements Claim {
   constructor(queue: string, row: LockedRow, lost: AbortSignal) {
     this.id = row.id;
     this.attempt = row.attempt;
-    this.payload = row.payload;
+    this.content = row.content;
     this.queue = queue;
     this.#lost = lost;
     this.#followConnection();
@@ -56,6 +56,16 @@ export abstract class SessionClaim implements Claim {
     this.#held = false;
     await this.giveBack();
   }
+
+  abstract transaction(): Promise<OpenTransaction>;
+
+  /** With its connection the row is back already, as it was. */
+  async comeBack(delay: number, error: string): Promise<void> {
+    if (!this.#lost.aborted) await this.takeBack(delay, error);
+  }
+
+  /** Makes the row due later, unless somebody else has it by now: the session has ended. */
+  protected abstract takeBack(delay: number, error: string): Promise<void>;
 
   /** Carries the settlement out, and ends the session whatever comes of it. */
   protected abstract carryOut(settlement: Settlement): Promise<void>;

@@ -20,8 +20,10 @@ export interface TableDescription {
   readonly form: Form;
   /** The column of the id, and who makes its value. */
   readonly id: { readonly column: string; readonly generatedBy: "database" | "service" };
-  /** The column of the payload. */
-  readonly payload: { readonly column: string; readonly storage: PayloadStorage };
+  /** The column of the payload; without it the row itself is the message. */
+  readonly payload?: { readonly column: string; readonly storage: PayloadStorage };
+  /** The column of the headers, JSON text, if there is one. */
+  readonly headers?: string;
   /** The column that counts attempts, if there is one. */
   readonly attempt?: string;
   /** The column of the lease's expiry, if there is one. */
@@ -36,6 +38,12 @@ export interface TableDescription {
   readonly retryAfter?: string;
   /** The column that marks a row as done, where it is not deleted. */
   readonly processedAt?: string;
+  /** The column of the key whose rows a subscription handles in order, if there is one. */
+  readonly partitionKey?: string;
+  /** The column of the key of which there is one row at the most, in a group, if there is one. */
+  readonly uniqueKey?: string;
+  /** The column of the last failure's message, if there is one. */
+  readonly lastError?: string;
   /** What the key of a row's advisory lock is made of, in the advisory lock form. */
   readonly lockKey?: readonly LockKeyPart[];
 }
@@ -49,6 +57,18 @@ export interface QueueUse {
   readonly clock: Clock;
   /** The queue's group, where the table has the role `group`. */
   readonly group?: string;
+  /** Where rows go that are given up; absent if nowhere. */
+  readonly deadLetter?: DeadLetterUse;
+}
+
+/** Where rows go that are given up: to a group of their own table, or to another table. */
+export interface DeadLetterUse {
+  /** The group that they get, where the table has groups. */
+  readonly group?: string;
+  /** The other table; absent for the rows' own. */
+  readonly table?: TableDescription;
+  /** What the database says about the other table. */
+  readonly facts?: TableFacts;
 }
 
 /** What the database says about a described table, read by the statements of `inspect`. */
@@ -61,6 +81,10 @@ export interface TableFacts {
   readonly problems: readonly SchemaProblem[];
   /** What works, but not for long, or not fast. */
   readonly warnings: readonly SchemaProblem[];
+  /** Declared type by name of every column that the table has. */
+  readonly all?: ReadonlyMap<string, string>;
+  /** The columns, of all that the table has, that a row cannot be inserted without. */
+  readonly demanded?: ReadonlySet<string>;
 }
 
 /**
@@ -91,6 +115,18 @@ export interface SearchValues {
   readonly priority: bigint;
 }
 
+/** What a row holds for its handler. */
+export interface RowContent {
+  /** The payload as stored; `undefined` where the row itself is the message. */
+  readonly payload: SqlValue | undefined;
+  /** The whole row by column, where the row itself is the message. */
+  readonly row?: Readonly<Record<string, unknown>>;
+  /** The headers as stored; `undefined` where the table keeps none. */
+  readonly headers: SqlValue | undefined;
+  /** The partition key; `undefined` where there is none. */
+  readonly key: string | undefined;
+}
+
 /** A row as claimed. */
 export interface ClaimedRow {
   /** The row's id. */
@@ -101,8 +137,8 @@ export interface ClaimedRow {
   readonly expiry: number;
   /** What the database's clock said, where it rules; in milliseconds since 1970. */
   readonly now?: number;
-  /** The payload as stored. */
-  readonly payload: SqlValue;
+  /** What it holds for its handler. */
+  readonly content: RowContent;
 }
 
 /** What proves that a holder still owns its row. */
@@ -171,15 +207,15 @@ export interface LeaseStatements {
   /** Moves the expiry to `until`, in milliseconds since 1970, and nothing else. */
   readonly renew: GuardedWrite<{ readonly until: number }>;
   /** Deletes the row, or marks it as done. */
-  readonly remove: GuardedWrite<{ readonly now: number }>;
+  readonly remove: GuardedWrite<{ readonly now: number } & Failure>;
   /** Makes the row claimable, its attempt spent. */
-  readonly free: GuardedWrite<{ readonly now: number }>;
+  readonly free: GuardedWrite<{ readonly now: number } & Failure>;
   /** Makes the row claimable after a delay in milliseconds, its attempt spent. */
-  readonly delay: GuardedWrite<{ readonly now: number; readonly delay: number }>;
+  readonly delay: GuardedWrite<{ readonly now: number; readonly delay: number } & Failure>;
   /** Makes the row claimable, its attempt given back. */
   readonly release: GuardedWrite<{ readonly now: number }>;
-  /** Moves the row to another group, due at once, its attempts kept; absent without groups. */
-  readonly bury?: GuardedWrite<{ readonly now: number; readonly group: string }>;
+  /** Moves the row to the dead letter, see `Burial`; absent where there is none. */
+  readonly bury?: Burial<LeaseToken & { readonly now: number }>;
   /** Looks whether the row is there, whoever holds it. */
   readonly look: Statement<{ readonly id: MessageId }>;
   /** Reads a row that a claim returned. */
@@ -189,22 +225,48 @@ export interface LeaseStatements {
 }
 
 /** The statements of the row lock form for one queue. All run in one transaction. */
-export interface RowLockStatements {
+export interface RowLockStatements extends SessionWrites<RowAt> {
   /** Locks rows that nobody has locked, and returns them. */
   readonly find: SearchPlan<Statement<SearchValues>>;
   /** As in the lease form; the lock is held until the transaction has ended. */
   readonly guardKey?: string;
-  /** Deletes the row, or marks it as done. */
-  readonly remove: Statement<RowAt>;
-  /** Counts an attempt, where the table counts them. */
-  readonly spend?: Statement<RowAt>;
-  /** Counts an attempt, and makes the row due after a delay; absent without the role `retryAfter`. */
-  readonly delay?: Statement<RowAt & { readonly delay: number }>;
-  /** Moves the row to another group, due at once, an attempt counted; absent without groups. */
-  readonly bury?: Statement<RowAt & { readonly group: string }>;
+  /** Locks one row that is claimable, and returns its id, unless somebody else has locked it. */
+  readonly lockAgain: Statement<RowAt>;
   /** Reads a row that `find` returned. */
   read(row: SqlRow): LockedRow;
 }
+
+/** The writes that end a claim which a session holds. Values may be a `RowAt` and more. */
+export interface SessionWrites<At extends RowAt> {
+  /** Deletes the row, or marks it as done. */
+  readonly remove: Statement<At & Failure>;
+  /** Spends the attempt, where that is not done yet; absent where nothing need be written. */
+  readonly free?: Statement<At & Failure>;
+  /** Likewise, and makes the row due after a delay in milliseconds; absent without `retryAfter`. */
+  readonly delay?: Statement<At & Failure & { readonly delay: number }>;
+  /** Gives back the attempt that the claim has spent; absent where it has spent none. */
+  readonly giveBack?: Statement<At>;
+  /** Moves the row to the dead letter, see `Burial`; absent where there is none. */
+  readonly bury?: Burial<At>;
+}
+
+/** What is written to the role `lastError`; it stays as it is where there is nothing. */
+export interface Failure {
+  /** Why the message was not handled. */
+  readonly error?: string | undefined;
+}
+
+/**
+ * Moves a row to the dead letter, due at once and with its attempts ahead of it: statements to be run
+ * in order in one transaction. Where the first finds nothing the row is not the caller's any more;
+ * each of the others then writes one row.
+ */
+export type Burial<At> = readonly Statement<
+  At & Failure & {
+    /** The id that the row gets in another table, where the service makes it. */
+    readonly newId?: MessageId;
+  }
+>[];
 
 /** A row, and what the given clock says where it rules; in milliseconds since 1970. */
 export interface RowAt {
@@ -220,28 +282,20 @@ export interface LockedRow {
   readonly id: MessageId;
   /** The number of the delivery, where the table counts attempts. */
   readonly attempt: number | undefined;
-  /** The payload as stored. */
-  readonly payload: SqlValue;
+  /** What it holds for its handler. */
+  readonly content: RowContent;
 }
 
 /** The statements of the advisory lock form for one queue. */
-export interface AdvisoryLockStatements {
+export interface AdvisoryLockStatements extends SessionWrites<LockedRowAt> {
   /** Finds rows that may be claimed, page by page, whether their keys are locked or not. */
   readonly candidates: SearchPlan<CandidatePart>;
   /**
    * Counts the attempt of a row that is still claimable and still has this key, and reads the row,
-   * while the lock of the key is held: statements to be run in order in one transaction. Where one finds nothing the row is not
-   * claimable any more; the last returns the row.
+   * while the lock of the key is held: statements to be run in order in one transaction. Where one
+   * finds nothing the row is not claimable any more; the last returns the row.
    */
   readonly take: readonly Statement<LockedRowAt & { readonly key: string }>[];
-  /** Deletes the row, or marks it as done. */
-  readonly remove: Statement<LockedRowAt>;
-  /** Makes the row due after a delay in milliseconds; absent without the role `retryAfter`. */
-  readonly delay?: Statement<LockedRowAt & { readonly delay: number }>;
-  /** Gives the attempt back, where the table counts them. */
-  readonly giveBack?: Statement<LockedRowAt>;
-  /** Moves the row to another group, due at once, its attempts kept; absent without groups. */
-  readonly bury?: Statement<LockedRowAt & { readonly group: string }>;
   /** Reads a row of `candidates`. */
   readCandidate(row: SqlRow): Candidate;
   /** Reads the row that `take` returned. */
@@ -280,8 +334,14 @@ export interface LockedRowAt extends RowAt {
 export interface NewRow {
   /** The id that the service has made; `undefined` where the database makes it. */
   readonly id: MessageId | undefined;
-  /** The payload as it is stored. */
+  /** The payload as it is stored; of no use where the row itself is the message. */
   readonly payload: SqlValue;
+  /** The headers as JSON text, where the table keeps them. */
+  readonly headers: string | null;
+  /** The partition key, where the table has the role. */
+  readonly key: string | null;
+  /** The unique key, where the table has the role. */
+  readonly uniqueKey: string | null;
   /** The queue's group, where the table has groups. */
   readonly group: string;
   /** The priority, where the table has priorities. */
@@ -304,12 +364,25 @@ export interface PublishUse {
   readonly columns: readonly string[];
 }
 
-/** How a row is published. */
+/** How rows are published. */
 export interface PublishStatement {
-  /** Inserts the row, and returns its id where the database makes it. */
+  /**
+   * Inserts a row, and returns its id where the database makes it. Where there is a row with its
+   * unique key already it inserts and returns nothing, or fails, see `isTaken`.
+   */
   readonly insert: Statement<NewRow>;
-  /** Reads the id that it returned. */
+  /** Inserts so many rows at once, none of which has a unique key; absent where that gains nothing. */
+  readonly insertMany?: (count: number) => Statement<readonly NewRow[]>;
+  /** Finds the row that has the unique key already; absent without the role `uniqueKey`. */
+  readonly find?: Statement<NewRow>;
+  /** Whether `insert` failed because there is a row with the unique key already. */
+  readonly isTaken?: (error: unknown) => boolean;
+  /** Asks for the id that the last `insert` on the same connection made, where it returns none. */
+  readonly lastId?: Statement<void>;
+  /** Reads the id that `insert` or `find` returned. */
   readId(row: SqlRow): MessageId;
+  /** Reads the ids, in order, that `insertMany` returned for so many rows. */
+  readIds(rows: readonly SqlRow[], count: number): readonly MessageId[];
 }
 
 /** How statements are written for one database. Pure: description in, statement out. */

@@ -24,6 +24,11 @@ export interface Session {
    * open on it. From then on every call is rejected without being sent.
    */
   readonly lost: AbortSignal;
+  /**
+   * The transaction that is open, as those who use the database's client know it: what they write
+   * through it commits or rolls back with this session. `undefined` where none is open.
+   */
+  readonly handle: unknown;
   /** Runs one statement. */
   query(text: string, params?: readonly SqlValue[]): Promise<QueryResult>;
   /** Runs one statement once for each set of parameters, in order. */
@@ -63,12 +68,37 @@ export interface Session {
 /** The session that holds a lock, as the server knows it: statements can ask whether it is theirs. */
 export type LockHolder = bigint;
 
-/** A database as Holdfast reaches it: its name, the forms it can hold rows in, its sessions. */
-export interface Driver<Name extends string = string, Forms extends Form = Form> {
+/** A transaction that somebody else has opened, and ends. */
+export interface JoinedTransaction {
+  /** Runs one statement in it. */
+  query(text: string, params: readonly SqlValue[]): Promise<QueryResult>;
+}
+
+/**
+ * What can stand for a transaction of any client: runs SQL with the placeholders of the database
+ * (`$1` on Postgres, else `?`), and returns the rows, or an object that has them as `rows`.
+ */
+export interface QueryAdapter {
+  /** Runs one statement. */
+  query(text: string, params: readonly SqlValue[]): unknown;
+}
+
+/**
+ * A database as Holdfast reaches it: its name, the forms it can hold rows in, its sessions.
+ *
+ * @typeParam Tx what the database's clients call a transaction
+ */
+export interface Driver<
+  Name extends string = string,
+  Forms extends Form = Form,
+  Tx = unknown,
+> {
   /** The database's name as it stands in messages: `SQLite`. */
   readonly name: Name;
   /** The forms this database can hold rows in. */
   readonly forms: readonly Forms[];
+  /** Whether all transactions that write wait for one another, as they do in SQLite. */
+  readonly hasOneWriter?: boolean;
   /** How many connections there may be at once; absent where that is no limit, or not known. */
   readonly connections?: number;
   /** How statements are written for this database. */
@@ -85,6 +115,12 @@ export interface Driver<Name extends string = string, Forms extends Form = Form>
   enableLocks(): Promise<void>;
   /** Takes a session from the pool; give it back with `release`. */
   session(): Promise<Session>;
+  /**
+   * Lets statements run in a transaction that the caller has opened.
+   *
+   * @throws {TypeError} if it is no transaction that this driver knows; it says what it takes
+   */
+  join(tx: Tx): JoinedTransaction;
   /** What an error thrown by a session means. */
   classify(error: unknown): DriverErrorKind;
   /** Closes every connection that the driver opened. */

@@ -1,4 +1,5 @@
 import {
+  type Failure,
   type GuardedWrite,
   type LeaseStatements,
   nextSecond,
@@ -15,20 +16,20 @@ export type LeaseWrite<Extra> = "delete" | {
   readonly due?: (values: Extra) => number;
   /** The time of being done, in milliseconds since 1970; left as it is if there is none. */
   readonly processedAt?: (values: Extra) => number;
-  /** The group to be set; left as it is if there is none. */
-  readonly group?: (values: Extra) => string;
+  /** Why the message was not handled; what was there before is left where there is no reason. */
+  readonly error?: (values: Extra) => string | undefined;
 };
 
 /** The writes that end or move a lease. */
 export type LeaseWrites = Pick<
   LeaseStatements,
-  "renew" | "remove" | "free" | "delay" | "release" | "bury"
+  "renew" | "remove" | "free" | "delay" | "release"
 >;
 
 /** The roles that decide what a write does. */
 export type LeaseRoles = Pick<
   TableDescription,
-  "attempt" | "group" | "retryAfter" | "processedAt"
+  "attempt" | "retryAfter" | "processedAt" | "lastError"
 >;
 
 /** What each write does, the same on every database; the dialect adds the guard. */
@@ -37,13 +38,15 @@ export function leaseWrites(
   guarded: <Extra>(write: LeaseWrite<Extra>) => GuardedWrite<Extra>,
 ): LeaseWrites {
   const fenced = roles.attempt !== undefined;
+  const failure = roles.lastError === undefined ? {} : FAILURE;
   return {
     renew: guarded<{ readonly until: number }>({ until: ({ until }) => until }),
-    remove: guarded<Now>(roles.processedAt === undefined ? "delete" : MARKED),
-    free: guarded<Now>(fenced ? {} : AT_THE_NEXT_SECOND),
-    delay: guarded<Now & Delay>(delayed(roles)),
+    remove: guarded<Now & Failure>(
+      roles.processedAt === undefined ? "delete" : { ...MARKED, ...failure },
+    ),
+    free: guarded<Now & Failure>({ ...fenced ? {} : AT_THE_NEXT_SECOND, ...failure }),
+    delay: guarded<Now & Delay & Failure>({ ...delayed(roles), ...failure }),
     release: guarded<Now>({ ...AT_THE_NEXT_SECOND, giveBack: fenced }),
-    ...(roles.group === undefined ? {} : { bury: guarded<Now & Group>(buried(roles)) }),
   };
 }
 
@@ -53,23 +56,16 @@ interface Now {
 interface Delay {
   readonly delay: number;
 }
-interface Group {
-  readonly group: string;
-}
 
 /** Where there is no due time the lease itself carries the delay, and that needs attempts. */
-function delayed({ attempt, retryAfter }: LeaseRoles): LeaseWrite<Now & Delay> {
+function delayed(
+  { attempt, retryAfter }: LeaseRoles,
+): Exclude<LeaseWrite<Now & Delay>, "delete"> {
   if (retryAfter === undefined) return attempt === undefined ? AT_THE_NEXT_SECOND : LEASED_ON;
   return attempt === undefined ? DUE_AT_THE_NEXT_SECOND : DUE_LATER;
 }
 
-function buried({ attempt, retryAfter }: LeaseRoles): LeaseWrite<Now & Group> {
-  return {
-    ...(attempt === undefined ? AT_THE_NEXT_SECOND : {}),
-    ...(retryAfter === undefined ? {} : { due: ({ now }: Now) => now }),
-    group: ({ group }) => group,
-  };
-}
+const FAILURE = { error: ({ error }: Failure) => error };
 
 /** With the attempt spent the next token differs; else only a later expiry makes it differ. */
 const AT_THE_NEXT_SECOND = { until: ({ now }: Now) => nextSecond(now) };

@@ -20,12 +20,15 @@
 export { expiryOf, nextSecond } from "./dialect.ts";
 export type {
   AdvisoryLockStatements,
+  Burial,
   Candidate,
   CandidatePart,
   ClaimAtOnce,
   ClaimedRow,
   Clock,
+  DeadLetterUse,
   Dialect,
+  Failure,
   FindThenTake,
   GuardedStatement,
   GuardedWrite,
@@ -42,13 +45,24 @@ export type {
   PublishUse,
   QueueUse,
   RowAt,
+  RowContent,
   RowLockStatements,
   SearchPlan,
   SearchValues,
+  SessionWrites,
   TableDescription,
   TableFacts,
 } from "./dialect.ts";
-export type { Driver, LockHolder, QueryResult, Session, SqlRow, SqlValue } from "./driver.ts";
+export type {
+  Driver,
+  JoinedTransaction,
+  LockHolder,
+  QueryAdapter,
+  QueryResult,
+  Session,
+  SqlRow,
+  SqlValue,
+} from "./driver.ts";
 export type { Form } from "./form.ts";
 export { bind } from "./statement.ts";
 export { query, run, runEach, runStep } from "./steps.ts";

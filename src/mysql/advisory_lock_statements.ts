@@ -5,11 +5,14 @@ import type {
   TableDescription,
   TableFacts,
 } from "../driver/dialect.ts";
+import { advisoryLockWrites } from "../driver/session_writes.ts";
+import { burial } from "./burial.ts";
 import { candidates } from "./candidates.ts";
 import { Columns } from "./columns.ts";
 import { lockKeySql } from "./lock_key_sql.ts";
 import { QueueSql } from "./queue_sql.ts";
-import { join, type Sql, sql, type SqlPart, where } from "../driver/sql.ts";
+import { join, type Sql, sql, where } from "../driver/sql.ts";
+import { sessionWrite } from "./session_write.ts";
 
 /** The advisory lock form's statements for one queue. */
 export function advisoryLockStatements(
@@ -24,12 +27,11 @@ export function advisoryLockStatements(
   return {
     candidates: candidates(queue, key),
     take: take(queue, key),
-    remove: remove(queue),
-    ...delay(queue),
-    ...(attempt === undefined
-      ? {}
-      : { giveBack: update(queue, [`t.${attempt} = t.${attempt} - 1`], held(queue)) }),
-    ...bury(queue),
+    ...advisoryLockWrites<LockedRowAt>(
+      table,
+      (write) => sessionWrite(queue, write, held(queue)),
+      burial<LockedRowAt>(queue, table, facts, use, held(queue)).bury,
+    ),
     readCandidate: (row) => ({
       id: columns.readId(row),
       key: String(row.lock_key),
@@ -39,7 +41,7 @@ export function advisoryLockStatements(
     read: (row) => ({
       id: columns.readId(row),
       attempt: attempt === undefined ? undefined : Number(row.attempt) - 1,
-      payload: row.payload ?? null,
+      content: columns.readContent(row),
     }),
   };
 }
@@ -57,41 +59,9 @@ function take(queue: QueueSql, key: Sql): readonly Sql<TakeValues>[] {
     return [sql`SELECT ${delivered} FROM ${table} AS t ${where(claimable)}FOR UPDATE`];
   }
   return [
-    update(queue, countAttempt, claimable),
+    sql`UPDATE ${table} AS t SET ${join(countAttempt, ", ")} ${where(claimable)}`,
     sql`SELECT ${delivered} FROM ${table} AS t WHERE t.${id} = ${byId}`,
   ];
-}
-
-function remove(queue: QueueSql): Sql<LockedRowAt> {
-  const { columns: { processedAt, table }, times } = queue;
-  return processedAt === undefined
-    ? sql`DELETE t FROM ${table} AS t ${where(held(queue))}`
-    : update(queue, [sql`t.${processedAt} = ${times.present("processedAt")}`], held(queue));
-}
-
-function delay(queue: QueueSql): Pick<AdvisoryLockStatements, "delay"> {
-  const { columns: { retryAfter }, times } = queue;
-  if (retryAfter === undefined) return {};
-  type Values = LockedRowAt & { readonly delay: number };
-  const due = times.after("retryAfter", ({ delay }: Values) => delay);
-  return { delay: update<Values>(queue, [sql`t.${retryAfter} = ${due}`], held(queue)) };
-}
-
-function bury(queue: QueueSql): Pick<AdvisoryLockStatements, "bury"> {
-  const { columns: { group, retryAfter }, times } = queue;
-  if (group === undefined) return {};
-  type Values = LockedRowAt & { readonly group: string };
-  const set: SqlPart<Values>[] = [sql`t.${group} = ${({ group }: Values) => group}`];
-  if (retryAfter !== undefined) set.push(sql`t.${retryAfter} = ${times.present("retryAfter")}`);
-  return { bury: update(queue, set, held(queue)) };
-}
-
-function update<Values>(
-  { columns: { table } }: QueueSql,
-  set: readonly SqlPart<Values>[],
-  conditions: readonly SqlPart<Values>[],
-): Sql<Values> {
-  return sql`UPDATE ${table} AS t SET ${join(set, ", ")} ${where(conditions)}`;
 }
 
 /** What holds for the row while its holder has it: its attempt is counted, once and by nobody else. */

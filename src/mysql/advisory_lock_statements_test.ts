@@ -8,6 +8,7 @@ import { connectionOf, firstRow } from "./server_for_test.ts";
 import {
   ADVISORY_LOCK,
   CLOCKS,
+  contentOf,
   DATABASE_CLOCK,
   GIVEN_CLOCK,
   tableTest,
@@ -113,7 +114,7 @@ for (const [kind, [type, value, key]] of Object.entries(KEYS)) {
       assert.deepEqual(await take(on, statements, { ...row, key }), {
         id: 1n,
         attempt: 1,
-        payload: "",
+        content: contentOf(""),
       });
     },
   );
@@ -145,7 +146,11 @@ tableTest(
       }
       assert.equal(await take(on, statements, { ...row, holder: holder + 1n }), undefined);
       assert.equal(Number((await on.sql("SELECT attempt FROM {table}")).rows[0]?.attempt), 3);
-      assert.deepEqual(await take(on, statements, row), { id: 1n, attempt: 3, payload: "p" });
+      assert.deepEqual(await take(on, statements, row), {
+        id: 1n,
+        attempt: 3,
+        content: contentOf("p"),
+      });
       assert.equal(Number((await on.sql("SELECT attempt FROM {table}")).rows[0]?.attempt), 4);
       await on.sql("UPDATE {table} SET attempt = 3");
     }
@@ -165,7 +170,7 @@ tableTest(
     assert.deepEqual(await take(on, statements, { ...row, key: "account-a" }), {
       id: 1n,
       attempt: undefined,
-      payload: "p",
+      content: contentOf("p"),
     });
     assert.equal((await on.run(statements.remove, row)).changes, 1);
   },
@@ -175,7 +180,6 @@ const WRITES: Readonly<Record<string, object>> = {
   remove: { processed_at: "2026-01-31 10:00:00.250" },
   delay: { retry_after: "2026-01-31 10:00:05.250" },
   giveBack: { attempt: 3 },
-  bury: { queue: "graveyard", retry_after: "2026-01-31 10:00:00.250" },
 };
 
 tableTest("a write changes the row while its holder has it", ADVISORY_LOCK, async (on) => {
@@ -190,7 +194,7 @@ tableTest("a write changes the row while its holder has it", ADVISORY_LOCK, asyn
     const before = await firstRow(on.session, `SELECT * FROM ${on.name} WHERE id = 1`);
     const write = statements[name as "remove"] as Statement<LockedRowAt>;
     const changes = async (values: Partial<LockedRowAt>) =>
-      (await on.run(write, { ...row, delay: 5000, group: "graveyard", ...values } as LockedRowAt))
+      (await on.run(write, { ...row, delay: 5000, ...values } as LockedRowAt))
         .changes;
     assert.equal(await changes({ holder: holder + 1n }), 0, name);
     assert.equal(await changes({ attempt: 4 }), 0, name);

@@ -158,7 +158,7 @@ async function fill({ table, sql }: TestTable): Promise<void> {
     [table.retryAfter ?? ""]: ["'2020-01-01'", "'2020-01-01'", "'2999-01-01'", "'2020-01-01'"],
     [table.group ?? ""]: ["'q'", "'q'", "'q'", "'q'"],
     [table.priority ?? ""]: ["0", "0", "0", "1"],
-    [table.payload.column]: ["''", "''", "''", "''"],
+    [table.payload!.column]: ["''", "''", "''", "''"],
   };
   const written = Object.entries(kinds).filter(([column]) => column !== "");
   const columns = written.map(([column]) => column).join(", ");

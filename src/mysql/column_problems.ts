@@ -64,6 +64,19 @@ function wrongNull(
       fix: `run: ${modify(table, column, definition)}`,
     };
   }
+  if (column === table.uniqueKey && !mayBeNull) {
+    return {
+      problem:
+        "the column may not be NULL, which it is for messages that are published without one",
+      fix: `run: ${modify(table, column, definition)}`,
+    };
+  }
+  if (column === table.lastError && !mayBeNull) {
+    return {
+      problem: "the column may not be NULL, which it is until the message has failed",
+      fix: `run: ${modify(table, column, definition)}`,
+    };
+  }
   if (column !== table.priority || !mayBeNull) return undefined;
   return {
     problem: "the column may be NULL, and such a row would never be claimed",

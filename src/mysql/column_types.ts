@@ -11,13 +11,21 @@ export function wantedTypes(
   switch (column) {
     case table.id.column:
       return [...INTEGERS, "char", "varchar", "uuid"];
-    case table.payload.column:
-      return table.payload.storage === "bytes"
+    case table.payload?.column:
+      return table.payload?.storage === "bytes"
         ? ["longblob", "mediumblob", "blob", "varbinary"]
         : ["longtext", "mediumtext", "text", "varchar", "json"];
     case table.attempt:
     case table.priority:
       return INTEGERS;
+    case table.headers:
+      return ["text", "mediumtext", "longtext", "varchar", "json"];
+    case table.partitionKey:
+      return ["varchar", "char", ...INTEGERS, "text", "uuid"];
+    case table.lastError:
+      return ["text", "varchar", "mediumtext", "longtext", "tinytext"];
+    case table.uniqueKey:
+      return ["varchar", "char"];
     case table.group:
       return ["varchar", "char", "text", "tinytext", "mediumtext", "longtext"];
     case table.lockedUntil:

@@ -8,7 +8,11 @@ export function columnWarnings(
   table: TableDescription,
   found: ReadonlyMap<string, SqlRow>,
 ): readonly SchemaProblem[] {
-  return [...narrowId(table, found), ...blurredGroup(table, found)];
+  const blurredColumns = [
+    ...blurred(table, found, table.group, "names of queues", "such queues share their rows"),
+    ...blurred(table, found, table.uniqueKey, "keys", "such messages count as one"),
+  ];
+  return [...narrowId(table, found), ...blurredColumns];
 }
 
 function narrowId(
@@ -28,21 +32,24 @@ function narrowId(
   }];
 }
 
-function blurredGroup(
+function blurred(
   table: TableDescription,
   found: ReadonlyMap<string, SqlRow>,
+  column: string | undefined,
+  values: string,
+  consequence: string,
 ): readonly SchemaProblem[] {
-  const row = found.get(table.group ?? "");
+  const row = found.get(column ?? "");
   const collation = String(row?.collation ?? "binary");
-  if (table.group === undefined || EXACT.test(collation)) return [];
+  if (column === undefined || EXACT.test(collation)) return [];
   const definition = `${row?.full_type} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin` +
     (Number(row?.nullable) ? "" : " NOT NULL");
   return [{
     table: table.table,
-    column: table.group,
-    problem: `its collation, ${collation}, takes some different names of queues for equal, ` +
-      `and such queues share their rows`,
-    fix: `run: ${modify(table, table.group, definition)}`,
+    column,
+    problem: `its collation, ${collation}, takes some different ${values} for equal, ` +
+      `and ${consequence}`,
+    fix: `run: ${modify(table, column, definition)}`,
   }];
 }
 

@@ -2,7 +2,7 @@ import type { SqlRow } from "../driver/driver.ts";
 import type { TestDatabase, TestSql } from "../../testing/conformance/test_database.ts";
 import { testDriver } from "../../testing/conformance/test_driver.ts";
 import { lockName } from "./lock_name.ts";
-import { mysql } from "./mod.ts";
+import { mysql, mysqlTx } from "./mod.ts";
 
 for (const [name, variable] of [["MariaDB", "MARIADB"], ["MySQL", "MYSQL"]] as const) {
   const url = Deno.env.get(`HOLDFAST_TEST_${variable}`);
@@ -30,6 +30,7 @@ async function ownDatabase(server: string): Promise<TestDatabase> {
   return {
     connect: () => mysql(address),
     address: `mysql:${address}`,
+    write: async (delivery, text) => void await mysqlTx(delivery).execute(text),
     sql: SQL,
     cut: () => cutAll(server, name),
     [Symbol.asyncDispose]: async () => void await administer(server, `DROP DATABASE ${name}`),

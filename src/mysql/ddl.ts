@@ -1,21 +1,30 @@
 import type { TableDescription } from "../driver/dialect.ts";
 import { bareTable } from "../driver/identifier.ts";
+import { uniqueColumns } from "../driver/roles.ts";
 import type { ClaimRange } from "./claim_indexes.ts";
 import { columnDefinitions } from "./column_definitions.ts";
 import { quote, quoteTable } from "./quote.ts";
 
 /** The table, with the indexes that its claims read. */
 export function ddl(table: TableDescription): readonly string[] {
+  const unique = uniqueColumns(table);
   const lines = [
     ...Object.entries(columnDefinitions(table))
       .map(([column, definition]) => `${quote(column)} ${definition}`),
     `PRIMARY KEY (${quote(table.id.column)})`,
     ...indexes(table).map(({ name, columns }) => `KEY ${quote(name)} (${list(columns)})`),
+    ...(unique.length === 0 ? [] : [`UNIQUE KEY ${uniqueName(table)} (${list(unique)})`]),
   ];
   return [
     `CREATE TABLE ${quoteTable(table.table)} (\n  ${lines.join(",\n  ")}\n) ` +
     `ENGINE = InnoDB DEFAULT CHARSET = utf8mb4`,
   ];
+}
+
+/** The statement that adds the index of the role `uniqueKey` to a table that is there. */
+export function uniqueDdl(table: TableDescription): string {
+  return `CREATE UNIQUE INDEX ${uniqueName(table)} ON ${quoteTable(table.table)} ` +
+    `(${list(uniqueColumns(table))})`;
 }
 
 /** The statements that add, to a table that is there, the indexes that serve these ranges. */
@@ -62,6 +71,10 @@ function indexes(table: TableDescription): readonly Index[] {
     ];
   // The primary key serves where nothing but the id is needed.
   return all.filter(({ columns }) => columns.length > 1);
+}
+
+function uniqueName({ table }: TableDescription): string {
+  return quote(`${bareTable(table)}_unique`);
 }
 
 function list(columns: readonly string[]): string {

@@ -1,5 +1,5 @@
 import type { Dialect } from "../driver/dialect.ts";
-import type { Driver, Session } from "../driver/driver.ts";
+import type { Driver, JoinedTransaction, Session } from "../driver/driver.ts";
 import { ClosedError, DriverError, type DriverErrorKind } from "../errors.ts";
 import { classify } from "./classify.ts";
 import { mysqlDialect } from "./dialect.ts";
@@ -7,13 +7,14 @@ import { failure } from "./failure.ts";
 import { keepsConnection } from "./keeps_connection.ts";
 import { type ConnectionPool, type MysqlSource, poolOf } from "./pool.ts";
 import { MysqlSession } from "./session.ts";
+import { joinTransaction, type MysqlTx } from "./tx.ts";
 import { type MysqlFlavor, type Server, tooOld } from "./settings.ts";
 
 /** The forms MySQL and MariaDB can hold rows in. */
 export type MysqlForm = "row lock" | "lease" | "advisory lock";
 
 /** Holdfast's driver for MySQL and MariaDB. Made by `mysql`. */
-export interface MysqlDriver extends Driver<"MySQL", MysqlForm> {
+export interface MysqlDriver extends Driver<"MySQL", MysqlForm, MysqlTx> {
   /** Which of the two the server is, once it has been opened. */
   readonly flavor: MysqlFlavor | undefined;
 }
@@ -75,6 +76,10 @@ class MysqlServerDriver implements MysqlDriver {
     return this.#pool === undefined
       ? Promise.reject(this.#notOpen())
       : Promise.resolve(new MysqlSession(this.#pool));
+  }
+
+  join(tx: MysqlTx): JoinedTransaction {
+    return joinTransaction(tx);
   }
 
   classify(error: unknown): DriverErrorKind {

@@ -25,13 +25,7 @@ function writeOne<Extra>(
   write: LeaseWrite<Extra>,
   fields: WriteFields<Extra>,
 ): GuardedStatement<Extra> {
-  type Values = LeaseToken & Extra;
-  const values = Object.fromEntries(
-    Object.entries(fields).map(([name, { type, encode }]): [string, Sql<Values>] => [
-      name,
-      type === "DATETIME(6)" ? sql`CAST(${encode} AS DATETIME(6))` : sql`${encode}`,
-    ]),
-  );
+  const values = valuesOf(fields);
   return sql`${verb(write)} ${queue.columns.table} AS t ${set(queue, write, fields, values)}${
     where(guard(queue, values))
   }`;
@@ -48,7 +42,10 @@ function writeMany<Extra>(
   const rows = (tokens: Values): string =>
     JSON.stringify(
       tokens.map((token) =>
-        Object.fromEntries(all.map(([name, { encode }]) => [name, String(encode(token))]))
+        Object.fromEntries(all.map(([name, { encode }]) => {
+          const value = encode(token);
+          return [name, value === null ? null : String(value)];
+        }))
       ),
     );
   const types = all.map(([name, { type }]) => `${name} ${type} PATH '$.${name}'`).join(", ");
@@ -61,6 +58,25 @@ function writeMany<Extra>(
   return sql`${verb(write)} ${owned} ${set(queue, write, fields, values)}${
     where(guard<Values>(queue, values))
   }`;
+}
+
+/** What holds for the row of a token, in a statement that is for one row. */
+export function guardOne(
+  queue: QueueSql,
+): readonly SqlPart<LeaseToken & { readonly now: number }>[] {
+  return guard(queue, valuesOf(fieldsOf<unknown>(queue.columns, "delete")));
+}
+
+/** What is compared and written, as parameters. */
+function valuesOf<Extra>(
+  fields: WriteFields<Extra>,
+): Readonly<Record<string, Sql<LeaseToken & Extra>>> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, { type, encode }]): [string, Sql<LeaseToken & Extra>] => [
+      name,
+      type === "DATETIME(6)" ? sql`CAST(${encode} AS DATETIME(6))` : sql`${encode}`,
+    ]),
+  );
 }
 
 function verb(write: LeaseWrite<never>): string {
@@ -76,7 +92,11 @@ function set<Values>(
   const { attempt, lockedUntil } = columns;
   if (write === "delete") return join([], "");
   const written = Object.entries(fields).filter(([, { written }]) => written)
-    .map(([name, { role }]): Sql<Values> => sql`t.${columns[role]!} = ${values[name]!}`);
+    .map(([name, { role }]): Sql<Values> =>
+      role === "lastError"
+        ? sql`t.${columns[role]!} = COALESCE(${values[name]!}, t.${columns[role]!})`
+        : sql`t.${columns[role]!} = ${values[name]!}`
+    );
   const all = [
     ...(write.until === undefined ? [`t.${lockedUntil} = NULL`] : []),
     ...written,

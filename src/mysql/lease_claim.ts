@@ -22,10 +22,10 @@ export function leaseClaim(columns: Columns, use: QueueUse, fifo: boolean): Find
 }
 
 /** The id, and what is in no index: one that covered the search would lock a row too many. */
-function found({ id, attempt, payload }: Columns): string {
-  return `t.${id} AS id, ${
-    attempt === undefined ? `t.${payload} IS NULL` : `t.${attempt}`
-  } AS rest`;
+function found({ id, attempt, payload, inNoIndex }: Columns): string {
+  const rest = attempt ?? payload ?? inNoIndex;
+  if (rest === undefined) return `t.${id} AS id`;
+  return `t.${id} AS id, t.${rest}${attempt === undefined ? " IS NULL" : ""} AS rest`;
 }
 
 interface IdValues {

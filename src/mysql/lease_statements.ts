@@ -8,7 +8,8 @@ import type {
 import { leaseWrites } from "../driver/lease_writes.ts";
 import { Columns } from "./columns.ts";
 import { guardKey } from "../driver/guard_key.ts";
-import { guardedWrite } from "./guarded_write.ts";
+import { burial } from "./burial.ts";
+import { guardedWrite, guardOne } from "./guarded_write.ts";
 import { leaseClaim } from "./lease_claim.ts";
 import { QueueSql } from "./queue_sql.ts";
 import { sql, where } from "../driver/sql.ts";
@@ -21,17 +22,19 @@ export function leaseStatements(
   use: QueueUse,
 ): LeaseStatements {
   const columns = new Columns(table, facts);
+  const queue = new QueueSql(columns, use);
   return {
     claim: leaseClaim(columns, use, table.fifo ?? false),
     ...guardKey(table, tableKey(table.table), use),
     ...leaseWrites(table, (write) => guardedWrite(columns, use, write)),
+    ...burial(queue, table, facts, use, guardOne(queue)),
     look: look(columns, use),
     read: (row) => ({
       id: columns.readId(row),
       attempt: columns.attempt === undefined ? undefined : Number(row.attempt),
       expiry: Number(row.expiry),
       now: row.now === undefined ? undefined : Number(row.now),
-      payload: row.payload ?? null,
+      content: columns.readContent(row),
     }),
     readId: (row) => columns.readId(row),
   };

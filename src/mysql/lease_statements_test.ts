@@ -7,7 +7,7 @@ import { GIVEN_CLOCK, LEASE, tableTest, type TestTable } from "./table_for_test.
 const NOW = Date.parse("2026-01-31T10:00:00.250Z");
 const EXPIRY = Date.parse("2026-01-31T10:00:31Z");
 const TOKEN: LeaseToken = { id: 1n, attempt: 2, expiry: EXPIRY, latestExpiry: EXPIRY };
-const MORE = { now: NOW, delay: 5000, until: EXPIRY + 30_000, group: "graveyard" };
+const MORE = { now: NOW, delay: 5000, until: EXPIRY + 30_000 };
 
 const BEFORE: SqlRow = {
   queue: "q",
@@ -24,7 +24,6 @@ const AFTER: Readonly<Record<string, SqlRow>> = {
   free: { locked_until: null },
   delay: { locked_until: null, retry_after: "2026-01-31 10:00:05.250" },
   release: { locked_until: "2026-01-31 10:00:01.000", attempt: 1 },
-  bury: { locked_until: null, queue: "graveyard", retry_after: "2026-01-31 10:00:00.250" },
 };
 
 for (const way of ["one", "many"] as const) {

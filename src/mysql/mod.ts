@@ -38,6 +38,10 @@ import type { Sending } from "./settings.ts";
 
 export type { MysqlCallbackPool, MysqlPool, MysqlPromisePool } from "./client.ts";
 export type { MysqlDriver, MysqlForm } from "./driver.ts";
+export { mysqlTx } from "./tx.ts";
+export type { MysqlTransaction, MysqlTx } from "./tx.ts";
+export type { TransactionalDelivery } from "../driver/delivery_transaction.ts";
+export type { QueryAdapter } from "../driver/driver.ts";
 export type { MysqlAddress } from "./own_client.ts";
 export type { MysqlFlavor } from "./settings.ts";
 

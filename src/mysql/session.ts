@@ -24,6 +24,10 @@ export class MysqlSession implements Session {
     return this.#lost.signal;
   }
 
+  get handle(): unknown {
+    return this.#transaction?.handle;
+  }
+
   async query(text: string, params: readonly SqlValue[] = []): Promise<QueryResult> {
     if (this.#transaction !== undefined) return await this.#transaction.query(text, params);
     const { rows, changes } = await (await this.#connection()).run(text, params);

@@ -7,7 +7,8 @@ import { type ClaimIndexes, claimIndexes } from "./claim_indexes.ts";
 import { columnDefinitions } from "./column_definitions.ts";
 import { columnProblems } from "./column_problems.ts";
 import { columnWarnings } from "./column_warnings.ts";
-import { ddl } from "./ddl.ts";
+import { missingUnique } from "../driver/missing_unique.ts";
+import { ddl, uniqueDdl } from "./ddl.ts";
 import { missingIndexes } from "./missing_indexes.ts";
 import { quoteTable } from "./quote.ts";
 import { INDEXES_SQL, readIndexes } from "./table_index.ts";
@@ -18,6 +19,8 @@ export interface MysqlFacts extends TableFacts {
   readonly nullable?: ReadonlySet<string>;
   /** The indexes that its claims read. */
   readonly indexes?: ClaimIndexes;
+  /** The names of its unique indexes. */
+  readonly uniqueIndexes?: readonly string[];
 }
 
 /** Lists the columns of the table, in the session's database unless another is named. */
@@ -46,8 +49,18 @@ export function facts(table: TableDescription, rows: readonly SqlRow[]): MysqlFa
   }
   const found = foundColumns(table, rows);
   const all = readIndexes(String(first.indexes ?? "[]"));
+  const unique = all.filter((index) => index.unique);
   const indexes = claimIndexes(table, all);
-  const problems = [...tableProblems(table, first), ...columnProblems(table, found, all)];
+  const problems = [
+    ...tableProblems(table, first),
+    ...columnProblems(table, found, all),
+    ...missingUnique(
+      table,
+      new Set([...found.keys()].map((name) => name.toLowerCase())),
+      unique.map(({ columns, size }) => columns.slice(0, size)),
+      table.uniqueKey && uniqueDdl(table),
+    ),
+  ];
   const missing = missingIndexes(table, found, indexes);
   // MariaDB keeps every row locked that it has read, for as long as a handler works.
   const isRefused = table.form === "row lock" && Number(first.mariadb) === 1;
@@ -56,6 +69,12 @@ export function facts(table: TableDescription, rows: readonly SqlRow[]): MysqlFa
     columns: new Map([...found].map(([name, row]) => [name, typeOf(row)])),
     nullable: new Set([...found].flatMap(([name, row]) => Number(row.nullable) ? [name] : [])),
     indexes,
+    all: new Map(rows.map((row) => [String(row.name), String(row.full_type)])),
+    demanded: new Set(
+      rows.filter((row) => !Number(row.nullable) && !Number(row.has_default) && !Number(row.counts))
+        .map(({ name }) => String(name)),
+    ),
+    uniqueIndexes: unique.map(({ name }) => name),
     problems: isRefused ? [...problems, ...missing] : problems,
     warnings: [...columnWarnings(table, found), ...(isRefused ? [] : missing)],
   };

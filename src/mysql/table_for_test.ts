@@ -1,4 +1,4 @@
-import type { Clock, QueueUse, TableDescription } from "../driver/dialect.ts";
+import type { Clock, QueueUse, RowContent, TableDescription } from "../driver/dialect.ts";
 import type { QueryResult, Session, SqlRow, SqlValue } from "../driver/driver.ts";
 import { bind, type Statement } from "../driver/statement.ts";
 import { mysqlDialect } from "./dialect.ts";
@@ -59,6 +59,11 @@ export const GIVEN_CLOCK: QueueUse = { clock: "given", group: "q" };
 /** Both clocks. */
 export const CLOCKS: readonly Clock[] = ["database", "given"];
 
+/** What a row with this payload holds for its handler, where there is nothing else. */
+export function contentOf(payload: SqlValue): RowContent {
+  return { payload, headers: undefined, key: undefined };
+}
+
 /** A test with a table of its own on each server there is. */
 export function tableTest(
   name: string,
@@ -98,6 +103,23 @@ async function withTable(
       await Promise.all([session.release(), other.release()]);
     }
   });
+}
+
+/** Runs a test with one more table, as `ddl` makes it, altered as the options say. */
+export async function withOther(
+  { session }: TestTable,
+  { alter = [], ...described }: TableOptions,
+  test: (table: TableDescription, facts: MysqlFacts) => Promise<void>,
+): Promise<void> {
+  const table = describe(described);
+  try {
+    for (const text of [...mysqlDialect.ddl(table), ...alter]) {
+      await session.query(text.replaceAll("{table}", table.table));
+    }
+    await test(table, facts(table, await inspected(session, table)));
+  } finally {
+    await session.query(`DROP TABLE IF EXISTS ${table.table}`);
+  }
 }
 
 function describe(roles: Partial<TableDescription>): TableDescription {

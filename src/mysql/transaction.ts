@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { LockHolder, QueryResult, SqlRow, SqlValue } from "../driver/driver.ts";
 import { every } from "../driver/real_time.ts";
 import type { DriverError } from "../errors.ts";
@@ -12,6 +13,7 @@ import {
   outcomeUnknown,
   rolledBackBefore,
 } from "./refusals.ts";
+import type { MysqlTransaction } from "./tx.ts";
 import type { Reply } from "./values.ts";
 
 /**
@@ -26,6 +28,9 @@ export class Transaction {
   #state: "open" | "failed" | "ended" | "lost" = "open";
   #reason: DriverError | undefined;
   #last: Promise<unknown> = Promise.resolve();
+  #handle: Transaction["handle"] | undefined;
+  /** Whoever writes through the handle may live in virtual time; what is sent does not. */
+  readonly #outside: <T>(send: () => T) => T = AsyncLocalStorage.snapshot();
 
   private constructor(connection: MysqlConnection, onLoss: (reason: DriverError) => void) {
     this.#connection = connection;
@@ -49,6 +54,20 @@ export class Transaction {
   /** Whether the connection was lost while it was open. */
   get isLost(): boolean {
     return this.#state === "lost";
+  }
+
+  /** The transaction for others to write through, in the manner of `mysql2/promise`. */
+  get handle(): MysqlTransaction & { readonly query: MysqlTransaction["execute"] } {
+    const execute: MysqlTransaction["execute"] = async (text, values = []) => {
+      const { rows, changes } = await this.#outside(() => this.query(text, values));
+      const isWritten = rows.length === 0 || changes > 0;
+      const insertId = rows[0]?.id ?? 0;
+      return [
+        isWritten && !RETURNS_ROWS.test(text) ? { affectedRows: changes, insertId } : rows,
+        [],
+      ];
+    };
+    return this.#handle ??= { execute, query: execute };
   }
 
   /** Runs one statement, once those before it are done: what they tell may rule it out. */
@@ -179,3 +198,5 @@ const ROLLS_BACK: ReadonlySet<number> = new Set([
   1213, // ER_LOCK_DEADLOCK
 ]);
 const INTERRUPTED = 1317;
+/** Statements whose reply is a list of rows, even of none. */
+const RETURNS_ROWS = /^\s*(select|with|show|explain|describe|table|values|\()/i;

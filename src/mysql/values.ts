@@ -53,7 +53,8 @@ function lengthOf(value: SqlValue): number {
   return value instanceof Uint8Array ? value.byteLength : 0;
 }
 
-function encode(value: SqlValue): unknown {
+/** A value as the client sends it. */
+export function encode(value: SqlValue): unknown {
   if (typeof value === "bigint") return integer(value);
   if (Number.isSafeInteger(value)) return integer(BigInt(value as number));
   // The client takes no other bytes for bytes.

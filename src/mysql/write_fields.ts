@@ -13,7 +13,7 @@ export interface WriteField<Values> {
   /** Its type in SQL. */
   readonly type: string;
   /** Its value as a parameter. */
-  readonly encode: (values: Values) => bigint | string;
+  readonly encode: (values: Values) => bigint | string | null;
 }
 
 /** All parts of a token and of what is written, by name. */
@@ -38,7 +38,7 @@ function guardFields(columns: Columns): WriteFields<unknown> {
 /** A due time is never early, and what is done was not done later. */
 function writtenFields<Extra>(
   columns: Columns,
-  { until, due, processedAt, group }: Exclude<LeaseWrite<Extra>, "delete">,
+  { until, due, processedAt, error }: Exclude<LeaseWrite<Extra>, "delete">,
 ): WriteFields<Extra> {
   return {
     ...(until && { until: timeField(columns, "lockedUntil", true, until) }),
@@ -58,8 +58,13 @@ function writtenFields<Extra>(
         (values) => roundDown(columns, "processedAt", processedAt(values)),
       ),
     }),
-    ...(group && {
-      target: { role: "group", written: true, type: columns.type("group"), encode: group },
+    ...(error && {
+      error: {
+        role: "lastError",
+        written: true,
+        type: columns.type("lastError"),
+        encode: (values) => columns.encodeError(error(values)),
+      },
     }),
   };
 }

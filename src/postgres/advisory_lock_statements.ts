@@ -6,10 +6,13 @@ import type {
   TableFacts,
 } from "../driver/dialect.ts";
 import type { Statement } from "../driver/statement.ts";
+import { advisoryLockWrites } from "../driver/session_writes.ts";
+import { burial } from "./burial.ts";
 import { candidates } from "./candidates.ts";
 import { Columns } from "./columns.ts";
 import { lockKeySql } from "./lock_key_sql.ts";
 import { inGroup, QueueSql, where } from "./queue_sql.ts";
+import { sessionWrite } from "./session_write.ts";
 
 /** The advisory lock form's statements for one queue. */
 export function advisoryLockStatements(
@@ -23,12 +26,11 @@ export function advisoryLockStatements(
   return {
     candidates: candidates(columns, use, key),
     take: [take(columns, use, key)],
-    remove: remove(columns, use),
-    ...delay(columns, use),
-    ...(attempt === undefined
-      ? {}
-      : { giveBack: write(columns, use, () => [`${attempt} = t.${attempt} - 1`]) }),
-    ...bury(columns, use),
+    ...advisoryLockWrites<LockedRowAt>(
+      table,
+      (write) => sessionWrite(columns, use, write, (sql) => whileHeld(sql, use)),
+      burial<LockedRowAt>(columns, table, facts, use, (sql) => whileHeld(sql, use)).bury,
+    ),
     readCandidate: (row) => ({
       id: columns.readId(row),
       key: String(row.lock_key),
@@ -38,7 +40,7 @@ export function advisoryLockStatements(
     read: (row) => ({
       id: columns.readId(row),
       attempt: attempt === undefined ? undefined : Number(row.attempt) - 1,
-      payload: row.payload ?? null,
+      content: columns.readContent(row),
     }),
   };
 }
@@ -57,56 +59,17 @@ function take(columns: Columns, use: QueueUse, key: string): Statement<TakeValue
   );
 }
 
-function remove(columns: Columns, use: QueueUse): Statement<LockedRowAt> {
-  const { processedAt, table } = columns;
-  if (processedAt !== undefined) {
-    return write(columns, use, ({ times }) => [`${processedAt} = ${times.now("processedAt")}`]);
-  }
-  return whileHeld(new QueueSql(columns, use), use, `DELETE FROM ${table} AS t`);
-}
-
-function delay(columns: Columns, use: QueueUse): Pick<AdvisoryLockStatements, "delay"> {
-  const { retryAfter } = columns;
-  if (retryAfter === undefined) return {};
-  return {
-    delay: write<LockedRowAt & { readonly delay: number }>(columns, use, ({ times }) => [
-      `${retryAfter} = ${times.after("retryAfter", ({ delay }) => delay)}`,
-    ]),
-  };
-}
-
-function bury(columns: Columns, use: QueueUse): Pick<AdvisoryLockStatements, "bury"> {
-  const { group, retryAfter } = columns;
-  if (group === undefined) return {};
-  return {
-    bury: write<LockedRowAt & { readonly group: string }>(columns, use, (sql) => [
-      `${group} = ${sql.value("group", ({ group }) => group)}`,
-      ...(retryAfter === undefined ? [] : [`${retryAfter} = ${sql.times.now("retryAfter")}`]),
-    ]),
-  };
-}
-
-function write<Values extends LockedRowAt>(
-  columns: Columns,
-  use: QueueUse,
-  set: (sql: QueueSql<Values>) => readonly string[],
-): Statement<Values> {
-  const sql = new QueueSql<Values>(columns, use);
-  return whileHeld(sql, use, `UPDATE ${columns.table} AS t SET ${set(sql).join(", ")}`);
-}
-
 /** Only while its holder has the row: its attempt is counted, once and by nobody else. */
 function whileHeld<Values extends LockedRowAt>(
   sql: QueueSql<Values>,
   use: QueueUse,
-  verb: string,
-): Statement<Values> {
-  const { attempt, id } = sql.columns;
+): readonly string[] {
+  const { attempt } = sql.columns;
   const held = [...rowAt(sql), ...inGroup(sql.columns, use, sql.parameters)];
   if (attempt !== undefined) {
     held.push(`t.${attempt} = ${sql.value("attempt", ({ attempt }) => (attempt ?? 0) + 1)}`);
   }
-  return sql.statement(`${verb} ${where(held)}RETURNING t.${id}::text AS id`);
+  return held;
 }
 
 /** The row, on the session that holds the lock. */

@@ -1,6 +1,7 @@
-import type { MessageId, TableDescription } from "../driver/dialect.ts";
-import { columnNames, type Role, type TimeRole } from "../driver/roles.ts";
-import type { SqlRow } from "../driver/driver.ts";
+import type { MessageId, RowContent, TableDescription } from "../driver/dialect.ts";
+import { columnNames, cutText, LONGEST_ERROR, type Role, type TimeRole } from "../driver/roles.ts";
+import type { SqlRow, SqlValue } from "../driver/driver.ts";
+import { plainNumber } from "../driver/plain_number.ts";
 import { quote, quoteTable } from "./quote.ts";
 import type { PostgresFacts } from "./table_facts.ts";
 
@@ -11,29 +12,43 @@ import type { PostgresFacts } from "./table_facts.ts";
 export class Columns {
   readonly table: string;
   readonly id: string;
-  readonly payload: string;
+  readonly payload: string | undefined;
   readonly attempt: string | undefined;
   readonly lockedUntil: string | undefined;
   readonly group: string | undefined;
   readonly priority: string | undefined;
   readonly retryAfter: string | undefined;
   readonly processedAt: string | undefined;
+  readonly headers: string | undefined;
+  readonly partitionKey: string | undefined;
+  readonly uniqueKey: string | undefined;
+  readonly lastError: string | undefined;
   /** Whether rows may have no due time. */
   readonly dueMayBeNull: boolean;
   readonly #types: Readonly<Record<Role, string>>;
+  /** Every column with its type, where the row itself is the message. */
+  readonly #row: ReadonlyMap<string, string> | undefined;
 
-  constructor(table: TableDescription, { columns, nullable }: PostgresFacts) {
+  readonly #errorLength: number;
+
+  constructor(table: TableDescription, { columns, nullable, errorLength }: PostgresFacts) {
     const names = columnNames(table);
     const quoted = (name: string | undefined) => name === undefined ? undefined : quote(name);
     this.table = quoteTable(table.table);
     this.id = quote(table.id.column);
-    this.payload = quote(table.payload.column);
+    this.payload = quoted(names.payload);
     this.attempt = quoted(names.attempt);
     this.lockedUntil = quoted(names.lockedUntil);
     this.group = quoted(names.group);
     this.priority = quoted(names.priority);
     this.retryAfter = quoted(names.retryAfter);
     this.processedAt = quoted(names.processedAt);
+    this.headers = quoted(names.headers);
+    this.partitionKey = quoted(names.partitionKey);
+    this.uniqueKey = quoted(names.uniqueKey);
+    this.lastError = quoted(names.lastError);
+    this.#errorLength = Math.min(errorLength ?? LONGEST_ERROR, LONGEST_ERROR);
+    this.#row = table.payload === undefined ? columns : undefined;
     this.dueMayBeNull = nullable?.has(names.retryAfter ?? "") ?? true;
     this.#types = Object.fromEntries(
       Object.entries(USUAL_TYPES).map(
@@ -64,9 +79,37 @@ export class Columns {
 
   /** What a delivery needs of a row. Bytes cross as they are, all else as the server's own text. */
   get delivered(): string {
-    const payload = this.#types.payload === "bytea" ? this.payload : `${this.payload}::text`;
-    const attempt = this.attempt === undefined ? "" : `, t.${this.attempt}::text AS attempt`;
-    return `t.${this.id}::text AS id, t.${payload} AS payload${attempt}`;
+    const asText = (column: string | undefined, name: string): readonly string[] =>
+      column === undefined ? [] : [`t.${column}::text AS ${name}`];
+    const payload = this.payload !== undefined && this.#types.payload === "bytea"
+      ? [`t.${this.payload} AS payload`]
+      : asText(this.payload, "payload");
+    return [
+      `t.${this.id}::text AS id`,
+      ...payload,
+      ...asText(this.attempt, "attempt"),
+      ...asText(this.headers, "headers"),
+      ...asText(this.partitionKey, "partition_key"),
+      ...[...this.#row?.keys() ?? []].map((name) =>
+        `t.${quote(name)} AS ${quote(`${ROW}${name}`)}`
+      ),
+    ].join(", ");
+  }
+
+  /** What a row that was claimed holds for its handler. */
+  readContent(row: SqlRow): RowContent {
+    const { payload, headers, partition_key: key } = row;
+    return {
+      payload: this.#row === undefined ? payload ?? null : undefined,
+      ...(this.#row && { row: readRow(this.#row, row) }),
+      headers: this.headers === undefined ? undefined : headers ?? null,
+      key: this.partitionKey === undefined || key === null ? undefined : String(key),
+    };
+  }
+
+  /** An error as the column of the role `lastError` can hold it; NULL where there is none. */
+  encodeError(error: string | undefined): string | null {
+    return error === undefined ? null : cutText(error, this.#errorLength);
   }
 
   /** Sets the attempt column one higher; nothing where there is none. What it cannot hold it skips. */
@@ -85,6 +128,26 @@ export class Columns {
   }
 }
 
+/** Columns of a whole row are named so, that their names meet with no others. */
+const ROW = "row.";
+
+function readRow(
+  columns: ReadonlyMap<string, string>,
+  row: SqlRow,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Array.from(columns, ([name, type]) => [name, readValue(type, row[`${ROW}${name}`] ?? null)]),
+  );
+}
+
+/** Whole numbers are numbers where those are exact; what has no type here is the server's text. */
+function readValue(type: string, value: SqlValue): unknown {
+  if (value === null) return null;
+  if (type === "boolean") return Number(value) === 1;
+  if (type === "json" || type === "jsonb") return JSON.parse(String(value));
+  return plainNumber(value);
+}
+
 const USUAL_TYPES: Readonly<Record<Role, string>> = {
   id: "text",
   payload: "text",
@@ -94,4 +157,8 @@ const USUAL_TYPES: Readonly<Record<Role, string>> = {
   priority: "integer",
   retryAfter: "timestamp with time zone",
   processedAt: "timestamp with time zone",
+  headers: "text",
+  partitionKey: "text",
+  uniqueKey: "text",
+  lastError: "text",
 };

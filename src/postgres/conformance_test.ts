@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { SqlRow } from "../driver/driver.ts";
-import { postgres as connect } from "./mod.ts";
+import { postgres as connect, postgresTx } from "./mod.ts";
 import type { TestDatabase, TestSql } from "../../testing/conformance/test_database.ts";
 import { testDriver } from "../../testing/conformance/test_driver.ts";
 
@@ -13,6 +13,7 @@ else {
   });
 }
 
+const SIMPLE = { prepare: false, simple: false };
 const SQL: TestSql = {
   time: (time) => `to_timestamp(${time / 1000})`,
   later: (seconds) => `locked_until + interval '${seconds} seconds'`,
@@ -32,6 +33,7 @@ async function ownDatabase(server: string): Promise<TestDatabase> {
   return {
     connect: () => connect(address),
     address: `postgres:${address}`,
+    write: async (delivery, text) => void await postgresTx(delivery).unsafe(text, [], SIMPLE),
     sql: SQL,
     cut: async () => void await administer(server, cutAll(name)),
     [Symbol.asyncDispose]: async () => {

@@ -1,17 +1,18 @@
 import type { Dialect } from "../driver/dialect.ts";
-import type { Driver, Session } from "../driver/driver.ts";
+import type { Driver, JoinedTransaction, Session } from "../driver/driver.ts";
 import { ClosedError, DriverError, type DriverErrorKind } from "../errors.ts";
 import { classify } from "./classify.ts";
 import { postgresDialect } from "./dialect.ts";
 import { failure } from "./failure.ts";
 import { PostgresPool, type PostgresSource } from "./pool.ts";
 import { PostgresSession } from "./session.ts";
+import { joinTransaction, type PostgresTx } from "./tx.ts";
 
 /** The forms Postgres can hold rows in. */
 export type PostgresForm = "row lock" | "lease" | "advisory lock";
 
 /** Holdfast's driver for Postgres. Made by `postgres`. */
-export type PostgresDriver = Driver<"Postgres", PostgresForm>;
+export type PostgresDriver = Driver<"Postgres", PostgresForm, PostgresTx>;
 
 /** A driver over one client. */
 export function postgresDriver(source: PostgresSource): PostgresDriver {
@@ -65,6 +66,10 @@ class PostgresServerDriver implements PostgresDriver {
     return this.#pool === undefined
       ? Promise.reject(this.#notOpen())
       : Promise.resolve(new PostgresSession(this.#pool));
+  }
+
+  join(tx: PostgresTx): JoinedTransaction {
+    return joinTransaction(tx, this.#source.prepare);
   }
 
   classify(error: unknown): DriverErrorKind {

@@ -4,7 +4,7 @@ import type { Statement } from "../driver/statement.ts";
 import type { Role, TimeRole } from "../driver/roles.ts";
 import type { Columns } from "./columns.ts";
 import { Parameters } from "./parameters.ts";
-import { inGroup, where } from "./queue_sql.ts";
+import { inGroup, type QueueSql, where } from "./queue_sql.ts";
 
 /**
  * A write of a lease under guard: for one row by its own parameters, for many by rows of a JSON text.
@@ -26,7 +26,7 @@ interface Field<Values> {
   readonly role: Role;
   /** Whether it is written; else it belongs to the guard. */
   readonly written: boolean;
-  readonly encode: (values: Values) => string;
+  readonly encode: (values: Values) => string | null;
 }
 
 type Fields<Extra> = Readonly<Record<string, Field<LeaseToken & Extra>>>;
@@ -38,7 +38,7 @@ function fieldsOf<Extra>(columns: Columns, write: LeaseWrite<Extra>): Fields<Ext
     name: string,
     role: Role,
     written: boolean,
-    encode: ((values: Values) => string) | undefined,
+    encode: Field<Values>["encode"] | undefined,
   ): void => {
     if (encode !== undefined) fields[name] = { role, written, encode };
   };
@@ -55,8 +55,23 @@ function fieldsOf<Extra>(columns: Columns, write: LeaseWrite<Extra>): Fields<Ext
   add("until", "lockedUntil", true, time("lockedUntil", write.until));
   add("due", "retryAfter", true, time("retryAfter", write.due));
   add("done", "processedAt", true, time("processedAt", write.processedAt));
-  add("into", "group", true, write.group);
+  const { error } = write;
+  add("error", "lastError", true, error && ((values) => columns.encodeError(error(values))));
   return fields;
+}
+
+/** What holds for the row of a token, in a statement that is for one row. */
+export function guardOne(
+  sql: QueueSql<LeaseToken & { readonly now: number }>,
+  use: QueueUse,
+): readonly string[] {
+  const { columns, parameters } = sql;
+  const fields = fieldsOf(columns, "delete");
+  const values = mapFields(
+    fields,
+    (_, { role, encode }) => columns.cast(role, parameters.add(encode)),
+  );
+  return [...guardOf(columns, values), ...inGroup(columns, use, parameters)];
 }
 
 function writeOne<Extra>(
@@ -84,7 +99,13 @@ function writeMany<Extra>(
 ): Statement<readonly (LeaseToken & Extra)[]> {
   const parameters = new Parameters<readonly (LeaseToken & Extra)[]>();
   const rows = parameters.add((tokens) =>
-    JSON.stringify(tokens.map((token) => mapFields(fields, (_, { encode }) => encode(token))))
+    JSON.stringify(
+      tokens.map((token) =>
+        Object.fromEntries(
+          Object.entries(fields).map(([name, { encode }]) => [name, encode(token)]),
+        )
+      ),
+    )
   );
   const types = Object.entries(fields).map(([name, { role }]) => `${name} ${columns.type(role)}`);
   const values = mapFields(fields, (name) => `held.${name}`);
@@ -114,7 +135,11 @@ function verb<Extra>(
   const { table, attempt, lockedUntil } = columns;
   if (write === "delete") return `DELETE FROM ${table} AS t`;
   const written = Object.entries(fields).filter(([, { written }]) => written)
-    .map(([name, { role }]) => `${columns[role]} = ${values[name]}`);
+    .map(([name, { role }]) =>
+      role === "lastError"
+        ? `${columns[role]} = coalesce(${values[name]}, t.${columns[role]})`
+        : `${columns[role]} = ${values[name]}`
+    );
   const set = [
     ...(write.until === undefined ? [`${lockedUntil} = NULL`] : []),
     ...written,

@@ -68,6 +68,11 @@ export class HeldConnection {
     return this.#lost.signal;
   }
 
+  /** What the client itself sends statements through. */
+  get statements(): PostgresStatements {
+    return this.#sql;
+  }
+
   /** Runs one statement. A reply that does not come is a lost connection. */
   async send(
     attempt: string,

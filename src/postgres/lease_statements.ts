@@ -8,7 +8,8 @@ import type {
 import { leaseWrites } from "../driver/lease_writes.ts";
 import { Columns } from "./columns.ts";
 import { guardKey } from "../driver/guard_key.ts";
-import { guardedWrite } from "./guarded_write.ts";
+import { burial } from "./burial.ts";
+import { guardedWrite, guardOne } from "./guarded_write.ts";
 import { leaseClaim } from "./lease_claim.ts";
 import { Parameters } from "./parameters.ts";
 import { rowsOf, where } from "./queue_sql.ts";
@@ -25,13 +26,14 @@ export function leaseStatements(
     claim: leaseClaim(columns, use, table.fifo ?? false),
     ...guardKey(table, tableKey(table.table), use),
     ...leaseWrites(table, (write) => guardedWrite(columns, use, write)),
+    ...burial(columns, table, facts, use, (sql) => guardOne(sql, use)),
     look: look(columns, use),
     read: (row) => ({
       id: columns.readId(row),
       attempt: columns.attempt === undefined ? undefined : Number(row.attempt),
       expiry: Number(row.expiry),
       now: row.now === undefined ? undefined : Number(row.now),
-      payload: row.payload ?? null,
+      content: columns.readContent(row),
     }),
     readId: (row) => columns.readId(row),
   };

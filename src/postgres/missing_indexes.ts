@@ -2,7 +2,8 @@ import type { TableDescription } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import { type FoundIndex, partialIndexes, serves } from "../driver/partial_indexes.ts";
 import type { SchemaProblem } from "../errors.ts";
-import { createIndex } from "./ddl.ts";
+import { missingUnique } from "../driver/missing_unique.ts";
+import { createIndex, uniqueIndex } from "./ddl.ts";
 import { quote } from "./quote.ts";
 
 /** The claims that no index serves, although all columns are there. */
@@ -24,16 +25,33 @@ export function missingIndexes(
     }));
 }
 
+/** The problem that no index serves the role `uniqueKey`. */
+export function missingUniqueIndex(
+  table: TableDescription,
+  rows: readonly SqlRow[],
+): readonly SchemaProblem[] {
+  const present = new Set(rows.map(({ name }) => String(name).toLowerCase()));
+  const unique = listedIndexes(rows).filter(({ unique, only }) => unique && only === null);
+  const [create] = uniqueIndex(table);
+  return missingUnique(table, present, unique.map(({ columns }) => columns), create);
+}
+
 /** The indexes that `inspect` lists, each with what holds for its rows if it holds only some. */
 function foundIndexes(rows: readonly SqlRow[]): readonly FoundIndex[] {
-  const listed = JSON.parse(String(rows[0]?.indexes ?? "[]")) as readonly {
-    readonly columns: readonly (string | null)[];
-    readonly only: string | null;
-  }[];
-  return listed.map(({ columns, only }) => ({
+  return listedIndexes(rows).map(({ columns, only }) => ({
     columns,
     // Postgres shows each condition in parentheses, and a name in quotes only where it needs them.
     demands: (column, test) =>
       [column, quote(column)].some((name) => only?.includes(`(${name} ${test})`) ?? false),
   }));
+}
+
+interface ListedIndex {
+  readonly columns: readonly (string | null)[];
+  readonly only: string | null;
+  readonly unique: boolean;
+}
+
+function listedIndexes(rows: readonly SqlRow[]): readonly ListedIndex[] {
+  return JSON.parse(String(rows[0]?.indexes ?? "[]")) as readonly ListedIndex[];
 }

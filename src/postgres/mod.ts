@@ -33,6 +33,10 @@ import { labelOf, startupSettings, transactionSettings } from "./settings.ts";
 export type { PostgresQuery, PostgresSql, PostgresStatements } from "./client.ts";
 export type { PostgresDriver, PostgresForm } from "./driver.ts";
 export type { PostgresAddress } from "./own_client.ts";
+export { postgresTx } from "./tx.ts";
+export type { PostgresTransaction, PostgresTx } from "./tx.ts";
+export type { TransactionalDelivery } from "../driver/delivery_transaction.ts";
+export type { QueryAdapter } from "../driver/driver.ts";
 
 /** How a database is used. */
 export interface PostgresOptions {

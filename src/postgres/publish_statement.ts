@@ -5,58 +5,119 @@ import type {
   TableDescription,
   TableFacts,
 } from "../driver/dialect.ts";
+import { uniqueColumns } from "../driver/roles.ts";
+import type { Statement } from "../driver/statement.ts";
 import { Columns } from "./columns.ts";
-import { Parameters } from "./parameters.ts";
+import { Parameters, type Placeholders } from "./parameters.ts";
 import { quote } from "./quote.ts";
 import { Times } from "./times.ts";
 
-/** How a row is published. */
+/** How rows are published. */
 export function publishStatement(
   table: TableDescription,
   facts: TableFacts,
   use: PublishUse,
 ): PublishStatement {
   const columns = new Columns(table, facts);
-  const parameters = new Parameters<NewRow>();
-  const inserted = [
-    ...roleValues(columns, table, use, parameters),
-    ...use.columns.map((name) => otherValue(name, facts, parameters)),
+  const rows = (placeholders: Placeholders<NewRow>): readonly Inserted[] => [
+    ...roleValues(columns, table, use, placeholders),
+    ...use.columns.map((name) => otherValue(name, facts, placeholders)),
   ];
-  const insert = parameters.statement(
-    `INSERT INTO ${columns.table} (${inserted.map(([column]) => column).join(", ")}) ` +
-      `VALUES (${inserted.map(([, value]) => value).join(", ")}) ` +
-      `RETURNING ${columns.id}::text AS id`,
-  );
-  return { insert, readId: (row) => columns.readId(row) };
+  return {
+    insert: insertOne(columns, table, rows),
+    insertMany: (count) => insertMany(columns, rows, count),
+    ...find(columns, table),
+    readId: (row) => columns.readId(row),
+    readIds: (returned) => returned.map((row) => columns.readId(row)),
+  };
 }
 
 type Inserted = readonly [column: string, value: string];
+type RowValues = (placeholders: Placeholders<NewRow>) => readonly Inserted[];
+
+/** With a unique key it inserts, and returns, nothing where there is a row of that key already. */
+function insertOne(columns: Columns, table: TableDescription, rows: RowValues): Statement<NewRow> {
+  const parameters = new Parameters<NewRow>();
+  const inserted = rows(parameters);
+  const unique = uniqueColumns(table).map(quote).join(", ");
+  const unlessThere = unique === "" ? "" : ` ON CONFLICT (${unique}) DO NOTHING`;
+  return parameters.statement(
+    `INSERT INTO ${columns.table} (${inserted.map(([column]) => column).join(", ")}) ` +
+      `VALUES ${tuple(inserted)}${unlessThere} RETURNING ${columns.id}::text AS id`,
+  );
+}
+
+function insertMany(
+  columns: Columns,
+  rows: RowValues,
+  count: number,
+): Statement<readonly NewRow[]> {
+  const parameters = new Parameters<readonly NewRow[]>();
+  const all = Array.from(
+    { length: count },
+    (_, index) => rows(parameters.of((rows) => rows[index]!)),
+  );
+  return parameters.statement(
+    `INSERT INTO ${columns.table} (${all[0]!.map(([column]) => column).join(", ")}) ` +
+      `VALUES ${all.map(tuple).join(", ")} RETURNING ${columns.id}::text AS id`,
+  );
+}
+
+function tuple(inserted: readonly Inserted[]): string {
+  return `(${inserted.map(([, value]) => value).join(", ")})`;
+}
+
+/** The row that has a unique key already. */
+function find(columns: Columns, table: TableDescription): Pick<PublishStatement, "find"> {
+  const { group, id, uniqueKey } = columns;
+  if (uniqueKey === undefined) return {};
+  const parameters = new Parameters<NewRow>();
+  const conditions = [
+    ...(group === undefined || table.group === undefined
+      ? []
+      : [`${group} = ${columns.cast("group", parameters.add(({ group }) => group))}`]),
+    `${uniqueKey} = ${columns.cast("uniqueKey", parameters.add(({ uniqueKey }) => uniqueKey))}`,
+  ];
+  return {
+    find: parameters.statement(
+      `SELECT ${id}::text AS id FROM ${columns.table} WHERE ${conditions.join(" AND ")}`,
+    ),
+  };
+}
 
 function roleValues(
   columns: Columns,
   table: TableDescription,
   use: PublishUse,
-  parameters: Parameters<NewRow>,
+  placeholders: Placeholders<NewRow>,
 ): readonly Inserted[] {
-  const { id, payload, attempt, group, priority, retryAfter } = columns;
-  const stored = parameters.add(({ payload }) => payload);
-  const values: Inserted[] = [[
-    payload,
-    columns.type("payload") === "bytea" ? `${stored}::bytea` : columns.cast("payload", stored),
-  ]];
+  const { id, payload, attempt, retryAfter } = columns;
+  const values: Inserted[] = [];
+  const text = (
+    role: "headers" | "group" | "priority" | "partitionKey" | "uniqueKey",
+    of: (row: NewRow) => string | null,
+  ): void => {
+    const column = columns[role];
+    if (column !== undefined) values.push([column, columns.cast(role, placeholders.add(of))]);
+  };
+  if (payload !== undefined) {
+    const stored = placeholders.add(({ payload }) => payload);
+    values.push([
+      payload,
+      columns.type("payload") === "bytea" ? `${stored}::bytea` : columns.cast("payload", stored),
+    ]);
+  }
   if (table.id.generatedBy === "service") {
-    values.push([id, columns.cast("id", parameters.add(({ id }) => String(id)))]);
+    values.push([id, columns.cast("id", placeholders.add(({ id }) => String(id)))]);
   }
   if (attempt !== undefined) values.push([attempt, "1"]);
-  if (group !== undefined) {
-    values.push([group, columns.cast("group", parameters.add(({ group }) => group))]);
-  }
-  if (priority !== undefined) {
-    const value = parameters.add(({ priority }) => String(priority));
-    values.push([priority, columns.cast("priority", value)]);
-  }
+  text("headers", ({ headers }) => headers);
+  text("group", ({ group }) => group);
+  text("priority", ({ priority }) => String(priority));
+  text("partitionKey", ({ key }) => key);
+  text("uniqueKey", ({ uniqueKey }) => uniqueKey);
   if (retryAfter !== undefined) {
-    const times = new Times(columns, use.clock, parameters);
+    const times = new Times(columns, use.clock, placeholders);
     const at = times.at("retryAfter", ({ at }) => at);
     values.push([
       retryAfter,
@@ -70,10 +131,10 @@ function roleValues(
 function otherValue(
   name: string,
   { columns }: TableFacts,
-  parameters: Parameters<NewRow>,
+  placeholders: Placeholders<NewRow>,
 ): Inserted {
   const type = columns.get(name) ?? "text";
-  const value = parameters.add(({ columns }) => {
+  const value = placeholders.add(({ columns }) => {
     const given = columns[name] ?? null;
     return given === null || given instanceof Uint8Array ? given : String(given);
   });

@@ -1,4 +1,4 @@
-import type { QueueUse } from "../driver/dialect.ts";
+import type { Failure, QueueUse } from "../driver/dialect.ts";
 import type { Statement } from "../driver/statement.ts";
 import type { Role } from "../driver/roles.ts";
 import type { Columns } from "./columns.ts";
@@ -36,6 +36,15 @@ export class QueueSql<Values extends { readonly now: number }> {
   /** A value of the caller as one of a role's column. */
   value(role: Role, of: (values: Values) => bigint | number | string): string {
     return this.columns.cast(role, this.parameters.add((values) => String(of(values))));
+  }
+
+  /** Sets the role `lastError` to the caller's error, if there is one; nothing without the role. */
+  get failure(): readonly string[] {
+    const { columns, parameters } = this;
+    const { lastError } = columns;
+    if (lastError === undefined) return [];
+    const error = parameters.add((values) => columns.encodeError((values as Failure).error));
+    return [`${lastError} = coalesce(${columns.cast("lastError", error)}, t.${lastError})`];
   }
 
   /** The statement, with all the parameters that were added. */

@@ -22,6 +22,10 @@ export class PostgresSession implements Session {
     return this.#lost.signal;
   }
 
+  get handle(): unknown {
+    return this.#transaction?.handle;
+  }
+
   query(text: string, params: readonly SqlValue[] = []): Promise<QueryResult> {
     return (this.#transaction ?? this.#pool).query(text, params);
   }

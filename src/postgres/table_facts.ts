@@ -3,13 +3,15 @@ import type { TableDescription, TableFacts } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { Statement } from "../driver/statement.ts";
 import { columnDefinitions, ddl } from "./ddl.ts";
-import { missingIndexes } from "./missing_indexes.ts";
+import { missingIndexes, missingUniqueIndex } from "./missing_indexes.ts";
 import { quote, quoteTable } from "./quote.ts";
 
 /** What the checks found, as the statements need it. */
 export interface PostgresFacts extends TableFacts {
   /** The columns that may be NULL; all of them, if nothing is known. */
   readonly nullable?: ReadonlySet<string>;
+  /** How many characters the column of the role `lastError` holds, where that is limited. */
+  readonly errorLength?: number;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface PostgresFacts extends TableFacts {
 export function inspect(table: TableDescription): Statement<void> {
   return {
     text: `SELECT a.attname::text AS name, format_type(a.atttypid, -1) AS type,
-  a.attnotnull::int AS not_null, (a.atthasdef OR a.attidentity <> '')::int AS has_default,
+  a.attnotnull::int AS not_null, nullif(a.atttypmod, -1) - 4 AS length, (a.atthasdef OR a.attidentity <> '')::int AS has_default,
   c.relkind::text AS kind, serial.name AS sequence, (
     SELECT format_type(s.seqtypid, -1) FROM pg_sequence AS s
     WHERE s.seqrelid = to_regclass(serial.name)
@@ -38,7 +40,8 @@ export function inspect(table: TableDescription): Statement<void> {
         LEFT JOIN pg_attribute AS k ON k.attrelid = i.indrelid AND k.attnum = n.attnum
         WHERE n.place <= i.indnkeyatts
       ),
-      'only', pg_get_expr(i.indpred, i.indrelid)
+      'only', pg_get_expr(i.indpred, i.indrelid),
+      'unique', i.indisunique
     )) FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisvalid
   )::text END AS indexes
 FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid
@@ -59,8 +62,19 @@ export function facts(table: TableDescription, rows: readonly SqlRow[]): Postgre
     columns,
     problems: rows.length === 0 ? [missingTable(table)] : problemsOf(table, columns, rows),
     warnings: [...narrowId(table, columns, rows), ...missingIndexes(table, rows)],
+    errorLength: lengthOf(rows, table.lastError),
+    all: columns,
+    demanded: new Set(
+      rows.filter((row) => Number(row.not_null) && !Number(row.has_default))
+        .map(({ name }) => String(name)),
+    ),
     nullable: new Set(rows.filter((row) => !Number(row.not_null)).map(({ name }) => String(name))),
   };
+}
+
+function lengthOf(rows: readonly SqlRow[], column: string | undefined): number | undefined {
+  const row = rows.find(({ name, type }) => name === column && type === "character varying");
+  return row?.length === null || row === undefined ? undefined : Number(row.length);
 }
 
 type Finding = Pick<SchemaProblem, "problem" | "fix">;
@@ -92,7 +106,7 @@ function problemsOf(
   }
   const id = idProblem(table, rows.find(({ name }) => name === table.id.column));
   if (id !== undefined) problems.push({ table: table.table, column: table.id.column, ...id });
-  return problems;
+  return [...problems, ...missingUniqueIndex(table, rows)];
 }
 
 function missingColumn(table: TableDescription, column: string, definition: string): Finding {
@@ -121,14 +135,20 @@ function wantedTypes(
   switch (column) {
     case table.id.column:
       return ["bigint", "integer", "smallint", "uuid", "text", "character varying"];
-    case table.payload.column:
-      return table.payload.storage === "bytes"
+    case table.payload?.column:
+      return table.payload?.storage === "bytes"
         ? ["bytea"]
         : ["text", "jsonb", "json", "character varying"];
+    case table.headers:
+      return ["text", "jsonb", "json", "character varying"];
+    case table.partitionKey:
+      return ["text", "character varying", "bigint", "integer", "smallint", "uuid"];
     case table.attempt:
     case table.priority:
       return ["integer", "bigint", "smallint"];
     case table.group:
+    case table.uniqueKey:
+    case table.lastError:
       return ["text", "character varying"];
     case table.lockedUntil:
     case table.retryAfter:
@@ -156,6 +176,10 @@ function wrongNull(
     ? "while nobody holds the row"
     : column === table.processedAt
     ? "until the row is done"
+    : column === table.uniqueKey
+    ? "for messages that are published without one"
+    : column === table.lastError
+    ? "until the message has failed"
     : undefined;
   if (empty === undefined || !notNull) return undefined;
   return {

@@ -1,7 +1,7 @@
 import type { Clock } from "../driver/dialect.ts";
 import type { TimeRole } from "../driver/roles.ts";
 import type { Columns } from "./columns.ts";
-import type { Parameters } from "./parameters.ts";
+import type { Placeholders } from "./parameters.ts";
 
 /**
  * The present and times after it as one statement writes them, by the clock that rules. That of the
@@ -10,10 +10,10 @@ import type { Parameters } from "./parameters.ts";
 export class Times<Values extends { readonly now: number }> {
   readonly #columns: Columns;
   readonly #clock: Clock;
-  readonly #parameters: Parameters<Values>;
+  readonly #parameters: Placeholders<Values>;
   readonly #given = new Map<string, string>();
 
-  constructor(columns: Columns, clock: Clock, parameters: Parameters<Values>) {
+  constructor(columns: Columns, clock: Clock, parameters: Placeholders<Values>) {
     this.#columns = columns;
     this.#clock = clock;
     this.#parameters = parameters;

@@ -1,9 +1,10 @@
 import type { LockHolder, QueryResult, SqlRow, SqlValue } from "../driver/driver.ts";
 import type { DriverError } from "../errors.ts";
 import { AdvisoryLocks } from "./advisory_locks.ts";
-import type { PostgresSql } from "./client.ts";
+import type { PostgresSql, PostgresStatements } from "./client.ts";
 import { excerpt, isAfterFailure } from "./failure.ts";
 import { HeldConnection } from "./held_connection.ts";
+import { transactionHandle } from "./transaction_handle.ts";
 import * as refusals from "./refusals.ts";
 import type { Reply, Sending } from "./values.ts";
 
@@ -21,6 +22,7 @@ export class Transaction {
   readonly #lost = new AbortController();
   #state: "open" | "committing" | "ended" | "lost" = "open";
   #failed: DriverError | undefined;
+  #handle: PostgresStatements | undefined;
   #checkpoint: Promise<void> | undefined;
 
   private constructor(connection: HeldConnection, options: TransactionOptions) {
@@ -54,6 +56,14 @@ export class Transaction {
   /** Whether it has been committed or rolled back. */
   get hasEnded(): boolean {
     return this.#state === "ended";
+  }
+
+  /** The transaction as the client's own users know it. */
+  get handle(): PostgresStatements {
+    return this.#handle ??= transactionHandle(
+      this.#connection.statements,
+      () => this.#refuseUnlessOpen("use a transaction"),
+    );
   }
 
   /** Makes the settings that no connection comes with, for as long as nothing is committed. */

@@ -4,6 +4,8 @@ import type { QueryResult, SqlValue } from "../driver/driver.ts";
 export interface SqliteClient {
   /** The library's name. */
   readonly library: string;
+  /** The library's own handle of the database. */
+  readonly handle: object;
   /** Whether a transaction is open on this connection, whoever opened it. */
   readonly inTransaction: boolean;
   /** Runs one statement; throws the library's own error. */

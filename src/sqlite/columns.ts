@@ -1,6 +1,7 @@
-import type { MessageId, TableDescription, TableFacts } from "../driver/dialect.ts";
+import type { MessageId, RowContent, TableDescription, TableFacts } from "../driver/dialect.ts";
 import type { SqlRow, SqlValue } from "../driver/driver.ts";
-import type { TimeRole } from "../driver/roles.ts";
+import { plainNumber } from "../driver/plain_number.ts";
+import { cutText, LONGEST_ERROR, type TimeRole } from "../driver/roles.ts";
 import { type TimeStorage, timeStorageOf } from "./affinity.ts";
 import { quote, quoteTable } from "./quote.ts";
 
@@ -14,30 +15,41 @@ export interface SqliteFacts extends TableFacts {
 export class Columns {
   readonly table: string;
   readonly id: string;
-  readonly payload: string;
+  readonly payload: string | undefined;
   readonly attempt: string | undefined;
   readonly lockedUntil: string | undefined;
   readonly group: string | undefined;
   readonly priority: string | undefined;
   readonly retryAfter: string | undefined;
   readonly processedAt: string | undefined;
+  readonly headers: string | undefined;
+  readonly partitionKey: string | undefined;
+  readonly uniqueKey: string | undefined;
+  readonly lastError: string | undefined;
   /** Whether rows may have no due time. */
   readonly dueMayBeNull: boolean;
   readonly #storage: Readonly<Record<TimeRole, TimeStorage>>;
+  /** Every column, where the row itself is the message. */
+  readonly #row: readonly string[] | undefined;
 
-  constructor(table: TableDescription, { columns, nullable }: SqliteFacts) {
+  constructor(table: TableDescription, { columns, nullable, all = columns }: SqliteFacts) {
     const quoted = (name: string | undefined) => name === undefined ? undefined : quote(name);
     const storage = (name: string | undefined): TimeStorage =>
       timeStorageOf(columns.get(name ?? "") ?? "") ?? "milliseconds";
     this.table = quoteTable(table.table);
     this.id = quote(table.id.column);
-    this.payload = quote(table.payload.column);
+    this.payload = quoted(table.payload?.column);
     this.attempt = quoted(table.attempt);
     this.lockedUntil = quoted(table.lockedUntil);
     this.group = quoted(table.group);
     this.priority = quoted(table.priority);
     this.retryAfter = quoted(table.retryAfter);
     this.processedAt = quoted(table.processedAt);
+    this.headers = quoted(table.headers);
+    this.partitionKey = quoted(table.partitionKey);
+    this.uniqueKey = quoted(table.uniqueKey);
+    this.lastError = quoted(table.lastError);
+    this.#row = table.payload === undefined ? [...all.keys()] : undefined;
     this.dueMayBeNull = nullable?.has(table.retryAfter ?? "") ?? true;
     this.#storage = {
       lockedUntil: storage(table.lockedUntil),
@@ -63,8 +75,36 @@ export class Columns {
 
   /** What a delivery needs of a row. */
   get delivered(): string {
-    const attempt = this.attempt === undefined ? "" : `, ${this.attempt} AS attempt`;
-    return `${this.id} AS id, ${this.payload} AS payload${attempt}`;
+    const named = (column: string | undefined, name: string): readonly string[] =>
+      column === undefined ? [] : [`${column} AS ${name}`];
+    return [
+      ...named(this.id, "id"),
+      ...named(this.payload, "payload"),
+      ...named(this.attempt, "attempt"),
+      ...named(this.headers, "headers"),
+      ...named(this.partitionKey, "partition_key"),
+      ...(this.#row ?? []).map((name) => `${quote(name)} AS ${quote(`${ROW}${name}`)}`),
+    ].join(", ");
+  }
+
+  /** What a row that was claimed holds for its handler. */
+  readContent(row: SqlRow): RowContent {
+    const { payload, headers, partition_key: key } = row;
+    return {
+      payload: this.#row === undefined ? payload ?? null : undefined,
+      ...(this.#row && {
+        row: Object.fromEntries(
+          this.#row.map((name) => [name, plainNumber(row[`${ROW}${name}`] ?? null)]),
+        ),
+      }),
+      headers: this.headers === undefined ? undefined : headers ?? null,
+      key: this.partitionKey === undefined || key === null ? undefined : String(key),
+    };
+  }
+
+  /** An error as the role `lastError` keeps it; NULL where there is none. */
+  encodeError(error: string | undefined): string | null {
+    return error === undefined ? null : cutText(error, LONGEST_ERROR);
   }
 
   /**
@@ -78,6 +118,9 @@ export class Columns {
     ];
   }
 }
+
+/** Columns of a whole row are named so, that their names meet with no others. */
+const ROW = "row.";
 
 /** A time as ISO 8601 text. */
 export function iso(time: number): string {

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { type Skip, testDriver } from "../../testing/conformance/test_driver.ts";
 import { BusyNeighbour } from "../../testing/conformance/busy_neighbour.ts";
 import type { TestDatabase, TestSql } from "../../testing/conformance/test_database.ts";
-import { dbSqlite, sqlite } from "./mod.ts";
+import { dbSqlite, sqlite, sqliteTx, type TransactionalDelivery } from "./mod.ts";
 
 const SQL: TestSql = {
   time: (time) => String(time),
@@ -30,6 +30,7 @@ function inMemory(): Promise<TestDatabase> {
   return Promise.resolve({
     connect: () => sqlite(":memory:"),
     address: undefined,
+    write,
     sql: SQL,
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
@@ -40,6 +41,7 @@ function throughHandle(): Promise<TestDatabase> {
   return Promise.resolve({
     connect: () => sqlite({ handle }),
     address: undefined,
+    write,
     sql: SQL,
     [Symbol.asyncDispose]: () => Promise.resolve(handle.close()),
   });
@@ -55,6 +57,7 @@ async function inFile(open: typeof dbSqlite = sqlite): Promise<TestDatabase> {
   return {
     connect: () => open(path),
     address: `sqlite:${path}`,
+    write,
     sql: SQL,
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
   };
@@ -70,6 +73,10 @@ async function inBusyFile(): Promise<TestDatabase> {
       await database[Symbol.asyncDispose]();
     },
   };
+}
+
+async function write(delivery: TransactionalDelivery, text: string): Promise<void> {
+  (await sqliteTx(delivery)).prepare(text).run();
 }
 
 /** `jsr:@db/sqlite` needs JSR, and a library that it downloads. */

@@ -3,6 +3,7 @@ import type { QueryResult, SqlValue } from "../driver/driver.ts";
 import { giveWay, monotonic, pause } from "../driver/real_time.ts";
 import type { SqliteClient } from "./client.ts";
 import { enterExclusively, leaveExclusively } from "./exclusive_process.ts";
+import { transactionHandle } from "./transaction_handle.ts";
 import { LockRegistry, shareRegistry } from "./lock_registry.ts";
 import { classify } from "./result_code.ts";
 import { shareGate, unshareGate, WriterGate } from "./writer_gate.ts";
@@ -90,6 +91,22 @@ export class SqliteConnection {
   /** Runs one statement of the transaction that is open. */
   run(text: string, params: readonly SqlValue[] = []): QueryResult {
     return this.#ask(() => this.#client.query(text, params), text);
+  }
+
+  /** The library's own handle, for as long as a transaction is open. */
+  handleWhile(isOpen: () => boolean): object {
+    return transactionHandle(this.#client.handle, () => {
+      if (isOpen() && this.#client.inTransaction) return;
+      throw new DriverError(
+        "other",
+        `Cannot use a transaction of ${this.#label}: it has ended; write before the message is settled`,
+      );
+    });
+  }
+
+  /** Whether a transaction is open, whoever opened it. */
+  get inTransaction(): boolean {
+    return this.#client.inTransaction;
   }
 
   /** Rolls back what is open, if the database has not done so by itself. */

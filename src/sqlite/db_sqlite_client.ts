@@ -61,6 +61,10 @@ export class DbSqliteClient implements SqliteClient {
     this.#probeIntegers();
   }
 
+  get handle(): object {
+    return this.#handle;
+  }
+
   get inTransaction(): boolean {
     return this.#handle.inTransaction;
   }

@@ -1,7 +1,7 @@
 import type { TableDescription } from "../driver/dialect.ts";
 import { bareTable } from "../driver/identifier.ts";
 import { type PartialIndex, partialIndexes } from "../driver/partial_indexes.ts";
-import { keyColumns } from "../driver/roles.ts";
+import { keyColumns, uniqueColumns } from "../driver/roles.ts";
 import { quote, quoteIndex, quoteTable } from "./quote.ts";
 
 /** The table, and the indexes that its claims read. */
@@ -11,6 +11,7 @@ export function ddl(table: TableDescription): readonly string[] {
   return [
     `CREATE TABLE ${quoteTable(table.table)} (\n${columns.join(",\n")}\n)`,
     ...partialIndexes(table).map((index) => createIndex(table.table, index)),
+    ...uniqueIndex(table),
   ];
 }
 
@@ -22,11 +23,15 @@ export function columnDefinitions(table: TableDescription): Readonly<Record<stri
     [table.id.column]: table.id.generatedBy === "service"
       ? "TEXT NOT NULL PRIMARY KEY"
       : "INTEGER PRIMARY KEY AUTOINCREMENT",
-    [table.payload.column]: table.payload.storage === "bytes" ? "BLOB NOT NULL" : "TEXT NOT NULL",
   };
   const define = (column: string | undefined, definition: string): void => {
     if (column !== undefined) definitions[column] ??= definition;
   };
+  define(
+    table.payload?.column,
+    table.payload?.storage === "bytes" ? "BLOB NOT NULL" : "TEXT NOT NULL",
+  );
+  define(table.headers, "TEXT");
   define(table.group, "TEXT NOT NULL");
   define(table.priority, "INTEGER NOT NULL DEFAULT 0");
   // Times are milliseconds since 1970. A row that is inserted without one is due at once.
@@ -34,8 +39,20 @@ export function columnDefinitions(table: TableDescription): Readonly<Record<stri
   define(table.attempt, "INTEGER NOT NULL DEFAULT 1");
   define(table.processedAt, "INTEGER");
   define(table.lockedUntil, "INTEGER");
+  define(table.partitionKey, "TEXT");
+  define(table.uniqueKey, "TEXT");
+  define(table.lastError, "TEXT");
   for (const column of keyColumns(table)) define(column, "TEXT NOT NULL DEFAULT ''");
   return definitions;
+}
+
+/** The statement that creates the index of the role `uniqueKey`; none without it. */
+export function uniqueIndex(table: TableDescription): readonly string[] {
+  const columns = uniqueColumns(table);
+  if (columns.length === 0) return [];
+  const name = quoteIndex(table.table, "unique");
+  const list = columns.map(quote).join(", ");
+  return [`CREATE UNIQUE INDEX ${name} ON ${quote(bareTable(table.table))} (${list})`];
 }
 
 /** The statement that creates an index that claims read. */

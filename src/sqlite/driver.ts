@@ -1,17 +1,18 @@
 import { ClosedError, DriverError, type DriverErrorKind } from "../errors.ts";
 import type { Dialect } from "../driver/dialect.ts";
-import type { Driver, Session } from "../driver/driver.ts";
+import type { Driver, JoinedTransaction, Session } from "../driver/driver.ts";
 import type { SqliteClient } from "./client.ts";
 import { type ConnectionSettings, SqliteConnection } from "./connection.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { classify } from "./result_code.ts";
 import { SqliteSession } from "./session.ts";
+import { joinTransaction, type SqliteTx } from "./tx.ts";
 
 /** The forms SQLite can hold rows in: it has no row locks. */
 export type SqliteForm = "lease" | "advisory lock";
 
 /** Holdfast's driver for SQLite. Made by `sqlite` and `dbSqlite`. */
-export type SqliteDriver = Driver<"SQLite", SqliteForm>;
+export type SqliteDriver = Driver<"SQLite", SqliteForm, SqliteTx>;
 
 /** Where a driver's client comes from. */
 export interface ClientSource extends ConnectionSettings {
@@ -28,6 +29,7 @@ class SqliteFileDriver implements SqliteDriver {
   readonly name = "SQLite";
   readonly forms: readonly SqliteForm[] = ["lease", "advisory lock"];
   readonly dialect: Dialect = sqliteDialect;
+  readonly hasOneWriter = true;
   readonly #source: ClientSource;
   #opening: Promise<SqliteConnection> | undefined;
   #connection: SqliteConnection | undefined;
@@ -61,6 +63,10 @@ class SqliteFileDriver implements SqliteDriver {
   // deno-lint-ignore require-await -- a refusal is a rejection
   async session(): Promise<Session> {
     return new SqliteSession(this.#opened());
+  }
+
+  join(tx: SqliteTx): JoinedTransaction {
+    return joinTransaction(tx);
   }
 
   classify(error: unknown): DriverErrorKind {

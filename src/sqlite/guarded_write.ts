@@ -5,6 +5,7 @@ import { join, type Sql, sql, type SqlPart } from "../driver/sql.ts";
 import type { TimeRole } from "../driver/roles.ts";
 import type { Columns } from "./columns.ts";
 import { type QueueSql, where } from "./queue_sql.ts";
+import { failure } from "./session_write.ts";
 
 /** Adds the guard: the row is written only while the token still owns it. */
 export function guardedWrite<Extra>(
@@ -19,6 +20,11 @@ export function guardedWrite<Extra>(
   };
 }
 
+/** What holds for the row of a token. */
+export function guardOne(queue: QueueSql): readonly Sql<LeaseToken & { readonly now: number }>[] {
+  return [...guard(queue.columns), ...queue.inGroup()];
+}
+
 function verb<Extra>(columns: Columns, write: LeaseWrite<Extra>): Sql<LeaseToken & Extra> {
   const { table, attempt } = columns;
   if (write === "delete") return sql`DELETE FROM ${table}`;
@@ -26,7 +32,7 @@ function verb<Extra>(columns: Columns, write: LeaseWrite<Extra>): Sql<LeaseToken
     ...time(columns, "lockedUntil", write.until ?? "NULL"),
     ...time(columns, "retryAfter", write.due),
     ...time(columns, "processedAt", write.processedAt),
-    ...(write.group === undefined ? [] : [sql`${columns.group!} = ${write.group}`]),
+    ...(write.error === undefined ? [] : failure(columns)),
     ...(write.giveBack ? [`${attempt} = ${attempt} - 1`] : []),
   ];
   return sql`UPDATE ${table} SET ${join(set, ", ")}`;

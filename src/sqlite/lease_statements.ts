@@ -10,7 +10,8 @@ import {
 import { leaseWrites } from "../driver/lease_writes.ts";
 import { join, type Sql, sql, type SqlPart } from "../driver/sql.ts";
 import { Columns, readId, type SqliteFacts } from "./columns.ts";
-import { guardedWrite } from "./guarded_write.ts";
+import { burial } from "./burial.ts";
+import { guardedWrite, guardOne } from "./guarded_write.ts";
 import { QueueSql, where } from "./queue_sql.ts";
 import { search } from "./search.ts";
 
@@ -29,12 +30,13 @@ export function leaseStatements(
       take: take(columns),
     },
     ...leaseWrites(table, (write) => guardedWrite(queue, write)),
+    ...burial(queue, table, facts, use, guardOne(queue)),
     look: look(queue),
     read: (row) => ({
       id: readId(row),
       attempt: columns.attempt === undefined ? undefined : Number(row.attempt),
       expiry: columns.readTime("lockedUntil", row.expiry),
-      payload: row.payload ?? null,
+      content: columns.readContent(row),
     }),
     readId,
   };

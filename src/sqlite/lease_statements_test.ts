@@ -4,7 +4,9 @@ import type { LeaseToken, MessageId, TableDescription } from "../driver/dialect.
 import type { SqlRow, SqlValue } from "../driver/driver.ts";
 import { bind, type Statement } from "../driver/statement.ts";
 import { ddl } from "./ddl.ts";
+import type { SqliteFacts } from "./columns.ts";
 import { leaseStatements, type SqliteLeaseStatements } from "./lease_statements.ts";
+import { facts, inspect } from "./table_facts.ts";
 
 const NOW = Date.UTC(2026, 0, 31, 10, 0, 0, 250);
 const LEASE = { now: NOW, leaseSeconds: 30 };
@@ -357,17 +359,172 @@ Deno.test("a payload comes out of the claim as it was stored", () => {
     id: 1n,
     attempt: 2,
     expiry: Date.UTC(2026, 0, 31, 10, 0, 31),
-    payload: bytes,
+    content: { payload: bytes, headers: undefined, key: undefined },
   });
 });
 
 Deno.test("a row that @db/sqlite reads, integers as numbers where they fit, is read the same", () => {
   const { read } = statementsOf(describe(), "INTEGER");
   const row = { id: 7, attempt: 2, expiry: 1769853631000, payload: null };
-  const expected = { id: 7n, attempt: 2, expiry: 1769853631000, payload: null };
+  const content = { payload: null, headers: undefined, key: undefined };
+  const expected = { id: 7n, attempt: 2, expiry: 1769853631000, content };
   assert.deepEqual(read(row), expected);
   assert.deepEqual(read({ ...row, id: 7n, attempt: 2n, expiry: 1769853631000n }), expected);
   assert.deepEqual(read({ ...row, id: "7" }), { ...expected, id: "7" });
+});
+
+const TEXTS: Partial<TableDescription> = {
+  group: "queue",
+  retryAfter: "due",
+  headers: "headers",
+  partitionKey: "part",
+  uniqueKey: "unique_key",
+  lastError: "last_error",
+};
+
+/** Its columns have other names than the roles have in the table that rows come from. */
+const GRAVES: TableDescription = {
+  table: "graves",
+  form: "lease",
+  id: { column: "key", generatedBy: "service" },
+  payload: { column: "body", storage: "text" },
+  headers: "headers",
+  partitionKey: "part",
+  uniqueKey: "dedup",
+  attempt: "tries",
+  lockedUntil: "until",
+  group: "kind",
+  lastError: "why",
+  retryAfter: "due",
+};
+
+/** A queue `q` whose rows are buried, and a row of it that is held. */
+class Burying implements Disposable {
+  readonly database = new DatabaseSync(":memory:");
+  readonly bury: NonNullable<SqliteLeaseStatements["bury"]>;
+
+  constructor(roles: Partial<TableDescription>, target?: TableDescription) {
+    const table = describe({ ...TEXTS, ...roles });
+    const [facts, targetFacts] = [table, target].map((each) => each && this.#create(each));
+    assert.equal(leaseStatements(table, facts!, { clock: "given", group: "q" }).bury, undefined);
+    const deadLetter = { table: target, facts: targetFacts, group: "dead" };
+    this.bury = leaseStatements(table, facts!, { clock: "given", group: "q", deadLetter }).bury!;
+  }
+
+  #create(table: TableDescription): SqliteFacts {
+    for (const text of ddl(table)) this.database.exec(text);
+    this.database.exec(`ALTER TABLE ${table.table} ADD ${table === GRAVES ? "NOTE" : "note"} TEXT`);
+    const asked = inspect(table);
+    return facts(table, this.query(asked.text, ...bind(asked, undefined)));
+  }
+
+  query(text: string, ...params: SqlValue[]): SqlRow[] {
+    const rows = this.database.prepare(text).all(...params);
+    return rows.map((row) => ({ ...row })) as SqlRow[];
+  }
+
+  fill(): void {
+    this.database.exec("DELETE FROM jobs");
+    this.database.exec(
+      `INSERT INTO jobs (id, queue, payload, attempt, locked_until, due, headers, part, unique_key,
+         last_error, note)
+       SELECT id, queue, 'p', 2, 1769853631000, 0, '{"a":"b"}', 'a', 'k', 'before', 'n'
+       FROM (SELECT 1 AS id, 'q' AS queue UNION ALL SELECT 2, 'other')`,
+    );
+  }
+
+  /** Runs the statements in order, until the first finds nothing; how many rows each wrote. */
+  run(values: LeaseToken & { readonly error?: string; readonly newId?: string }): number[] {
+    const counts: number[] = [];
+    for (const statement of this.bury) {
+      const params = bind(statement, { ...values, now: NOW });
+      const prepared = this.database.prepare(statement.text);
+      const read = /^SELECT|RETURNING/.test(statement.text);
+      counts.push(read ? prepared.all(...params).length : Number(prepared.run(...params).changes));
+      if (counts[0] === 0) break;
+    }
+    return counts;
+  }
+
+  /** Whoever does not hold the row changes nothing. */
+  refuse(): void {
+    const before = this.query("SELECT * FROM jobs ORDER BY id");
+    const expiry = Date.UTC(2026, 0, 31, 10, 0, 30);
+    for (const other of [{ id: 99n }, { id: 2n }, { attempt: 1 }, { latestExpiry: expiry }]) {
+      assert.deepEqual(
+        this.run({ ...token(1n), newId: "x", ...other }),
+        [0],
+        Object.keys(other)[0],
+      );
+    }
+    assert.deepEqual(this.query("SELECT * FROM jobs ORDER BY id"), before);
+  }
+
+  [Symbol.dispose](): void {
+    this.database.close();
+  }
+}
+
+Deno.test("a row that is buried in its own table begins anew there", () => {
+  using on = new Burying({});
+  for (const [error, kept] of [[undefined, "before"], ["after", "after"]] as const) {
+    on.fill();
+    on.refuse();
+    const [first, second] = on.query("SELECT * FROM jobs ORDER BY id");
+    assert.deepEqual(on.run({ ...token(1n), error }), [1]);
+    assert.deepEqual(on.query("SELECT * FROM jobs ORDER BY id"), [{
+      ...first,
+      queue: "dead",
+      attempt: 1,
+      locked_until: Date.UTC(2026, 0, 31, 10, 0, 1),
+      due: NOW,
+      unique_key: null,
+      last_error: kept,
+    }, second]);
+  }
+});
+
+for (const processedAt of ["done", undefined]) {
+  const left = processedAt === undefined ? "gone from" : "done in";
+  Deno.test(`a row that is buried in another table is ${left} its own`, () => {
+    using on = new Burying({ processedAt }, GRAVES);
+    on.fill();
+    on.refuse();
+    assert.deepEqual(on.query("SELECT * FROM graves"), []);
+    const [first, second] = on.query("SELECT * FROM jobs ORDER BY id");
+    assert.deepEqual(on.run({ ...token(1n), newId: "x", error: "after" }), [1, 1, 1]);
+    const buried = {
+      key: "x",
+      body: "p",
+      headers: '{"a":"b"}',
+      part: "a",
+      dedup: "k",
+      tries: 1,
+      until: null,
+      kind: "dead",
+      why: "after",
+      due: NOW,
+      NOTE: "n",
+    };
+    assert.deepEqual(on.query("SELECT * FROM graves"), [buried]);
+    const done = { ...first, done: NOW };
+    assert.deepEqual(
+      on.query("SELECT * FROM jobs ORDER BY id"),
+      processedAt === undefined ? [second] : [done, second],
+    );
+
+    on.fill();
+    const again = on.run({ ...token(1n), newId: "y" });
+    assert.deepEqual(again, [1, 0, 1], "a row with the same unique key is there already");
+    assert.deepEqual(on.query("SELECT * FROM graves"), [buried]);
+  });
+}
+
+Deno.test("what the failure before it said goes along to another table", () => {
+  using on = new Burying({}, { ...GRAVES, id: { column: "key", generatedBy: "database" } });
+  on.fill();
+  assert.deepEqual(on.run(token(1n)), [1, 1, 1]);
+  assert.deepEqual(on.query("SELECT key, why FROM graves"), [{ key: 1, why: "before" }]);
 });
 
 Deno.test("names are quoted, whatever is in them", () => {

@@ -7,7 +7,8 @@ import {
   serves,
 } from "../driver/partial_indexes.ts";
 import type { SchemaProblem } from "../errors.ts";
-import { createIndex } from "./ddl.ts";
+import { missingUnique } from "../driver/missing_unique.ts";
+import { createIndex, uniqueIndex } from "./ddl.ts";
 
 /** The claims that no index serves, although all columns are there. */
 export function missingIndexes(
@@ -28,16 +29,33 @@ export function missingIndexes(
     }));
 }
 
+/** The problem that no index serves the role `uniqueKey`. */
+export function missingUniqueIndex(
+  table: TableDescription,
+  rows: readonly SqlRow[],
+): readonly SchemaProblem[] {
+  const present = new Set(rows.map(({ name }) => String(name).toLowerCase()));
+  const unique = listedIndexes(rows).filter(({ unique, only }) => Number(unique) && only === null);
+  const [create] = uniqueIndex(table);
+  return missingUnique(table, present, unique.map(({ columns }) => columns), create);
+}
+
 /** The indexes that `inspect` lists, their names in lower case, each with its statement if partial. */
 function foundIndexes(rows: readonly SqlRow[]): readonly FoundIndex[] {
-  const listed = JSON.parse(String(rows[0]?.indexes ?? "[]")) as readonly {
-    readonly columns: readonly (string | null)[];
-    readonly only: string | null;
-  }[];
-  return listed.map(({ columns, only }) => {
+  return listedIndexes(rows).map(({ columns, only }) => {
     const predicate = predicateOf(only);
     return { columns, demands: (column, test) => saysOf(predicate, column, test.toLowerCase()) };
   });
+}
+
+interface ListedIndex {
+  readonly columns: readonly (string | null)[];
+  readonly only: string | null;
+  readonly unique: number;
+}
+
+function listedIndexes(rows: readonly SqlRow[]): readonly ListedIndex[] {
+  return JSON.parse(String(rows[0]?.indexes ?? "[]")) as readonly ListedIndex[];
 }
 
 /** SQLite does not tell names apart by case. */

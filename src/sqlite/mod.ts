@@ -36,6 +36,10 @@ export type { DbSqliteHandle, DbSqliteStatement } from "./db_sqlite_client.ts";
 export type { NodeSqliteHandle, NodeSqliteStatement } from "./node_client.ts";
 export type { SqliteDriver, SqliteForm } from "./driver.ts";
 export type { Synchronous } from "./connection.ts";
+export { sqliteTx } from "./tx.ts";
+export type { SqliteTx } from "./tx.ts";
+export type { TransactionalDelivery } from "../driver/delivery_transaction.ts";
+export type { QueryAdapter } from "../driver/driver.ts";
 
 /** How a database that Holdfast opens is set up. */
 export interface SqliteOptions {

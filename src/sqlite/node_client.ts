@@ -42,6 +42,10 @@ export class NodeClient implements SqliteClient {
     this.#handle = handle;
   }
 
+  get handle(): object {
+    return this.#handle;
+  }
+
   get inTransaction(): boolean {
     return this.#handle.isTransaction;
   }

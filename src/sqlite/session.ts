@@ -10,13 +10,20 @@ export class SqliteSession implements Session {
   readonly lost: AbortSignal = NEVER;
   readonly #connection: SqliteConnection;
   #inTransaction = false;
+  #handle: object | undefined;
 
   constructor(connection: SqliteConnection) {
     this.#connection = connection;
   }
 
+  get handle(): unknown {
+    if (!this.#inTransaction) return undefined;
+    let handle: object | undefined;
+    return handle = this.#handle ??= this.#connection.handleWhile(() => this.#handle === handle);
+  }
+
   async query(text: string, params: readonly SqlValue[] = []): Promise<QueryResult> {
-    if (this.#inTransaction) return this.#connection.run(text, params);
+    if (this.#inTransaction) return this.#runInside(text, params);
     await this.#connection.enter();
     try {
       return await this.#connection.whenFree(() => this.#connection.runAlone(text, params));
@@ -29,7 +36,7 @@ export class SqliteSession implements Session {
     text: string,
     paramSets: readonly (readonly SqlValue[])[],
   ): Promise<readonly QueryResult[]> {
-    if (this.#inTransaction) return paramSets.map((params) => this.#connection.run(text, params));
+    if (this.#inTransaction) return paramSets.map((params) => this.#runInside(text, params));
     return await this.transact(() => runText(text, paramSets));
   }
 
@@ -56,6 +63,7 @@ export class SqliteSession implements Session {
   }
 
   async commit(): Promise<void> {
+    this.#checkOpen();
     await this.#connection.whenFree(() => this.#connection.run("COMMIT"));
     this.#connection.locks.unlock(this);
     this.#leave();
@@ -79,6 +87,21 @@ export class SqliteSession implements Session {
     } finally {
       this.#leave();
     }
+  }
+
+  #runInside(text: string, params: readonly SqlValue[]): QueryResult {
+    this.#checkOpen();
+    return this.#connection.run(text, params);
+  }
+
+  /** Whoever writes through the handle may have ended the transaction. */
+  #checkOpen(): void {
+    if (this.#connection.inTransaction) return;
+    throw new DriverError(
+      "other",
+      "Cannot go on in this transaction: it was ended from outside; leave COMMIT and ROLLBACK to " +
+        "the one who has opened it",
+    );
   }
 
   #checkNone(): void {
@@ -119,6 +142,7 @@ export class SqliteSession implements Session {
 
   #leave(): void {
     this.#inTransaction = false;
+    this.#handle = undefined;
     this.#connection.leave();
   }
 }

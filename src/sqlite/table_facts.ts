@@ -6,7 +6,7 @@ import type { Statement } from "../driver/statement.ts";
 import { affinityOf, timeStorageOf } from "./affinity.ts";
 import type { SqliteFacts } from "./columns.ts";
 import { columnDefinitions, ddl } from "./ddl.ts";
-import { missingIndexes } from "./missing_indexes.ts";
+import { missingIndexes, missingUniqueIndex } from "./missing_indexes.ts";
 import { quote, quoteTable } from "./quote.ts";
 
 /** Lists the table's columns, each with what the checks need to know of table and id. */
@@ -24,6 +24,7 @@ export function inspect(table: TableDescription): Statement<void> {
       AND (SELECT lower(group_concat(name)) FROM pragma_index_info(i.name, ?)) = lower(?)
   ) AS id_unique,
   (SELECT json_group_array(json_object(
+    'unique', i."unique",
     'columns', (SELECT json_group_array(lower(name)) FROM pragma_index_info(i.name, ?)),
     'only', CASE WHEN i.partial THEN
       (SELECT sql FROM ${quote(schema)}.sqlite_schema AS s WHERE s.name = i.name) END
@@ -37,6 +38,7 @@ FROM pragma_table_xinfo(?, ?)`,
 /** What the rows of `inspect` say, and every problem they show. */
 export function facts(table: TableDescription, rows: readonly SqlRow[]): SqliteFacts {
   const columns = new Map(rows.map((row) => [String(row.name).toLowerCase(), String(row.type)]));
+  const written = rows.filter(({ hidden }) => Number(hidden) === 0);
   const described = Object.keys(columnDefinitions(table));
   return {
     exists: rows.length > 0,
@@ -46,6 +48,11 @@ export function facts(table: TableDescription, rows: readonly SqlRow[]): SqliteF
     })),
     problems: rows.length === 0 ? [missingTable(table)] : problemsOf(table, columns, rows),
     warnings: missingIndexes(table, rows),
+    all: new Map(written.map((row) => [String(row.name), String(row.type)])),
+    demanded: new Set(
+      written.filter((row) => Number(row.not_null) && !Number(row.has_default) && !Number(row.pk))
+        .map(({ name }) => String(name)),
+    ),
     nullable: new Set(described.filter((name) => !Number(rowOf(rows, name)?.not_null))),
   };
 }
@@ -77,7 +84,8 @@ function problemsOf(
     if (found !== undefined) problems.push({ table: table.table, column, ...found });
   }
   const id = idProblem(table, rows, shape);
-  return id === undefined ? problems : [...problems, { ...id, column: table.id.column }];
+  if (id !== undefined) problems.push({ ...id, column: table.id.column });
+  return [...problems, ...missingUniqueIndex(table, rows)];
 }
 
 type Finding = Pick<SchemaProblem, "problem" | "fix">;
@@ -132,8 +140,8 @@ function wantedType(
   switch (column) {
     case table.id.column:
       return ["INTEGER", "TEXT"].includes(affinity) ? undefined : "INTEGER or TEXT";
-    case table.payload.column: {
-      const wanted = table.payload.storage === "bytes" ? "BLOB" : "TEXT";
+    case table.payload?.column: {
+      const wanted = table.payload?.storage === "bytes" ? "BLOB" : "TEXT";
       // A column without a type of its own takes both, but a strict BLOB takes bytes only.
       const takesBoth = strict ? type.toUpperCase() === "ANY" : affinity === "BLOB";
       return affinity === wanted || takesBoth ? undefined : wanted;
@@ -142,6 +150,9 @@ function wantedType(
     case table.priority:
       return affinity === "INTEGER" ? undefined : "INTEGER";
     case table.group:
+    case table.headers:
+    case table.uniqueKey:
+    case table.lastError:
       return affinity === "TEXT" ? undefined : "TEXT";
     case table.lockedUntil:
     case table.retryAfter:
@@ -169,6 +180,10 @@ function wrongNull(
     ? "while nobody holds the row"
     : column === table.processedAt
     ? "until the row is done"
+    : column === table.uniqueKey
+    ? "for messages that are published without one"
+    : column === table.lastError
+    ? "until the message has failed"
     : undefined;
   if (empty === undefined || !notNull) return undefined;
   return {

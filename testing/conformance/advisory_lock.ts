@@ -166,7 +166,7 @@ const tests: readonly ConformanceTest[] = [
         await second!.settle({ kind: "free" });
         const [third] = await form.claim(1);
         assert.equal(third!.attempt, 2);
-        await third!.settle({ kind: "remove" });
+        await third!.settle({ kind: "remove", acked: true });
       } finally {
         await pool.close();
       }

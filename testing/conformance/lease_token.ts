@@ -27,10 +27,10 @@ export const leaseTokenTests: readonly ConformanceTest[] = [
       assert.equal(second.attempt, counted ? 1 : undefined); // given back
       assert(second.expiry > old.expiry);
       for (const kind of ["remove", "free", "release"] as const) {
-        assert.equal(await form.write(old, { kind }), false);
+        assert.equal(await form.write(old, { kind, acked: true }), false);
       }
       assert.equal(await form.write(old, { kind: "delay", delay: 1 }), false);
-      await second.settle({ kind: "remove" });
+      await second.settle({ kind: "remove", acked: true });
     },
   })),
   ...[true, false].map((counted): ConformanceTest => ({
@@ -42,8 +42,8 @@ export const leaseTokenTests: readonly ConformanceTest[] = [
       const old = first!.token;
       await first!.settle({ kind: "free" });
       const second = await form.claimSoon();
-      assert.equal(await form.write(old, { kind: "remove" }), false);
-      await second.settle({ kind: "remove" });
+      assert.equal(await form.write(old, { kind: "remove", acked: true }), false);
+      await second.settle({ kind: "remove", acked: true });
     },
   })),
   ...[true, false].map((marked): ConformanceTest => ({
@@ -58,11 +58,11 @@ export const leaseTokenTests: readonly ConformanceTest[] = [
       await first!.settle({ kind: "free" });
       const second = await form.claimSoon();
       const late: readonly LeaseEnding[] = [
-        { kind: "remove" },
+        { kind: "remove", acked: true },
         { kind: "free" },
         { kind: "interrupt" },
         { kind: "delay", delay: 60_000 },
-        { kind: "bury", group: "dead" },
+        { kind: "bury" },
         { kind: "release" },
       ];
       for (const ending of late) assert.equal(await form.write(old, ending), false, ending.kind);
@@ -70,8 +70,8 @@ export const leaseTokenTests: readonly ConformanceTest[] = [
         const together = [form.write(old, ending), form.write(old, ending)];
         assert.deepEqual(await Promise.all(together), [false, false], ending.kind);
       }
-      await second.settle({ kind: "bury", group: "dead" });
-      assert.equal(await form.write(second.token, { kind: "remove" }), false);
+      await second.settle({ kind: "bury" });
+      assert.equal(await form.write(second.token, { kind: "remove", acked: true }), false);
     },
   })),
   {
@@ -84,7 +84,7 @@ export const leaseTokenTests: readonly ConformanceTest[] = [
       await form.query("UPDATE jobs SET attempt = attempt + 1 WHERE id % 2 = 0");
       const settled = await Promise.allSettled(
         claims.map((claim, index) =>
-          claim.settle(index % 3 === 0 ? { kind: "free" } : { kind: "remove" })
+          claim.settle(index % 3 === 0 ? { kind: "free" } : { kind: "remove", acked: true })
         ),
       );
       for (const [index, { id }] of claims.entries()) {
@@ -107,7 +107,7 @@ export const leaseTokenTests: readonly ConformanceTest[] = [
       const second = await form.claimSoon();
       assert(now() - start >= 490);
       assert.equal(second.attempt, 2);
-      await second.settle({ kind: "remove" });
+      await second.settle({ kind: "remove", acked: true });
     },
   },
 ];
@@ -138,6 +138,7 @@ async function openForm(
     statements: driver.dialect.lease(jobs.description, facts.get(jobs)!, {
       clock: "database",
       group: "jobs",
+      ...(jobs.description.group === undefined ? {} : { deadLetter: { group: "dead" } }),
     }),
     leaseSeconds: 30,
     countsAttempts: counted,

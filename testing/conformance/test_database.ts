@@ -1,3 +1,4 @@
+import type { TransactionalDelivery } from "../../src/driver/delivery_transaction.ts";
 import type { Driver } from "../../src/driver/driver.ts";
 
 /** An empty database for one test, gone when the test ends. */
@@ -8,6 +9,8 @@ export interface TestDatabase extends AsyncDisposable {
   readonly address: string | undefined;
   /** Cuts every connection to it at the server, where there is one. */
   readonly cut?: () => Promise<void>;
+  /** Runs SQL in the transaction of a transactional handler, through the database's own client. */
+  write(delivery: TransactionalDelivery, text: string): Promise<void>;
   /** What of its SQL differs. */
   readonly sql: TestSql;
 }

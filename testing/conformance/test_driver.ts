@@ -1,6 +1,8 @@
 import type { ConformanceTest, TestDatabase } from "./test_database.ts";
 import { advisoryLockTests } from "./advisory_lock.ts";
 import { drainTests } from "./drain.ts";
+import { batchTests } from "./batch.ts";
+import { failureTests } from "./failure.ts";
 import { fifoTests } from "./fifo.ts";
 import { leaseClaimTests } from "./lease_claim.ts";
 import { leaseCrashTests } from "./lease_crash.ts";
@@ -10,6 +12,8 @@ import { leaseTokenTests } from "./lease_token.ts";
 import { rowLockTests } from "./row_lock.ts";
 import { rolesTests } from "./roles.ts";
 import { publishTests } from "./publish.ts";
+import { publishingTests } from "./publishing.ts";
+import { transactionalTests } from "./transactional.ts";
 import { startTests } from "./start.ts";
 import { stopTests } from "./stop.ts";
 
@@ -42,6 +46,7 @@ export function testDriver(
 const SUITE: readonly ConformanceTest[] = [
   ...startTests,
   ...publishTests,
+  ...publishingTests,
   ...leaseClaimTests,
   ...leaseSettleTests,
   ...leaseRenewTests,
@@ -50,6 +55,9 @@ const SUITE: readonly ConformanceTest[] = [
   ...rowLockTests,
   ...advisoryLockTests,
   ...rolesTests,
+  ...failureTests,
+  ...batchTests,
+  ...transactionalTests,
   ...fifoTests,
   ...stopTests,
   ...drainTests,
