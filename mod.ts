@@ -67,6 +67,7 @@ export type { AnyInbox, Inbox } from "./src/inbox.ts";
 export { json } from "./src/json.ts";
 export { ack, deadLetter, drop, retry, retryAfter } from "./src/outcome.ts";
 export type { Outcome } from "./src/outcome.ts";
+export type { OwnStatements } from "./src/own_statements.ts";
 export type { Payload, Stored } from "./src/payload.ts";
 export type {
   ColumnValue,

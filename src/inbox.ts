@@ -3,6 +3,7 @@ import type { MessageId, TableDescription } from "./driver/dialect.ts";
 import type { Form } from "./driver/form.ts";
 import { DeclarationError } from "./errors.ts";
 import { parseLockKey } from "./lock_key.ts";
+import { checkStatements, type OwnStatements } from "./own_statements.ts";
 import type { Payload } from "./payload.ts";
 import { row, type RowMessage } from "./row.ts";
 import { declareQueue, type Queue } from "./queue.ts";
@@ -48,6 +49,8 @@ export interface Inbox<
   readonly generateId: (() => MessageId) | undefined;
   /** Whose clock decides what is due. */
   readonly clock: "database" | "host";
+  /** The service's own SQL for single events. */
+  readonly statements: OwnStatements;
   /**
    * The table as a queue. With the role `group` the name selects the rows of that group; without it
    * the name is a label. It is the table's name unless given.
@@ -112,6 +115,9 @@ function declareInbox(table: string, roles: Roles, options: InboxOptions = {}): 
   checkOptions(table, options);
   const description = describe(table, roles, options);
   checkTogether(description);
+  if (options.statements !== undefined) {
+    checkStatements(table, description.form, options.statements);
+  }
   const declared: AnyInbox = {
     table,
     form: description.form,
@@ -119,6 +125,7 @@ function declareInbox(table: string, roles: Roles, options: InboxOptions = {}): 
     payload: roles.payload ?? row<unknown, never>(),
     generateId: typeof roles.id === "string" ? undefined : roles.id.generate,
     clock: options.clock ?? "database",
+    statements: options.statements ?? {},
     queue: (name = table) => declareQueue(declared, name),
     ddl: (database) => ddlText(database, description),
   };
@@ -306,4 +313,4 @@ const COLUMN_ROLES = [
   "lockedUntil",
 ] as const;
 const ROLES: readonly string[] = ["id", "payload", "fifo", ...COLUMN_ROLES];
-const OPTIONS: readonly string[] = ["advisoryLock", "clock"];
+const OPTIONS: readonly string[] = ["advisoryLock", "clock", "statements"];

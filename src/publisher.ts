@@ -1,5 +1,6 @@
 import { readFacts } from "./check/read_facts.ts";
 import { now } from "./clock.ts";
+import { ByHand } from "./by_hand.ts";
 import { clockOf } from "./clock_of.ts";
 import type { MessageId, NewRow, PublishStatement, TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
@@ -208,7 +209,10 @@ export class Publisher {
     if (known !== undefined) return known;
     const facts = await this.#factsOf(inbox, columns);
     const use = { clock: clockOf(inbox, this.#runtime), columns };
-    const statement = this.#driver.dialect.publish(inbox.description, facts, use);
+    const { dialect } = this.#driver;
+    const { description, statements: own } = inbox;
+    const statement = new ByHand(own, dialect, description, facts, undefined)
+      .publish(dialect.publish(description, facts, use));
     statements.set(key, statement);
     return statement;
   }

@@ -1,5 +1,6 @@
 import type { Form } from "./driver/form.ts";
 import type { MessageId } from "./driver/dialect.ts";
+import type { OwnStatements } from "./own_statements.ts";
 import type { Payload } from "./payload.ts";
 import type { Row, RowMessage } from "./row.ts";
 
@@ -67,6 +68,8 @@ export interface InboxOptions {
    * which is in the process, has none but the host's.
    */
   readonly clock?: "database" | "host";
+  /** The service's own SQL for single events; what is not given stays built in. */
+  readonly statements?: OwnStatements;
 }
 
 /** The roles as declared, or, where they cannot work, the reason in place of their type. */
@@ -92,7 +95,7 @@ export type CheckedInboxOptions<O, Table extends string> =
   Exclude<keyof O, keyof InboxOptions> extends never ? O
     : `${
       & Exclude<keyof O, keyof InboxOptions>
-      & string} is not an option of "${Table}": options are advisoryLock, clock`;
+      & string} is not an option of "${Table}": options are advisoryLock, clock, statements`;
 
 /** No options at all. */
 export type NoOptions = Record<never, never>;

@@ -9,7 +9,7 @@ import { runInside } from "./inside_transaction.ts";
 import { logOf } from "./log.ts";
 import { isOutcome, retry } from "./outcome.ts";
 import type { DeliveryRecord, Runtime } from "./runtime.ts";
-import { type Decision, decisionOf, giveUp, isSpent } from "./settlement.ts";
+import { canBury, type Decision, decisionOf, giveUp, isSpent } from "./settlement.ts";
 import { asError } from "./thrown.ts";
 import type { AnySubscription } from "./subscription.ts";
 
@@ -123,11 +123,11 @@ async function decideInside(part: readonly Work[], context: DeliveriesContext): 
 async function prepare(work: Work, context: DeliveriesContext): Promise<void> {
   const { claim, record } = work;
   const { subscription, countsCrashes } = context;
-  const { maxAttempts = Infinity, deadLetter } = subscription.options;
+  const { maxAttempts = Infinity } = subscription.options;
   const spent = (): Decision =>
     giveUp(subscription, claim.attempt! - 1, "its handler never came to an end");
   const isSpent = countsCrashes && (claim.attempt ?? 0) > maxAttempts;
-  if (isSpent && deadLetter !== undefined) {
+  if (isSpent && canBury(subscription)) {
     work.decision = spent();
     return;
   }
@@ -238,7 +238,7 @@ function afterFailure(
       return { outcome: retry(), settlement: { kind: "interrupt" }, error, isFatal: true };
     case "retry": {
       // Nobody could tell what was lost if a message that nobody can read were dropped.
-      const mayGiveUp = what === "error" || options.deadLetter !== undefined;
+      const mayGiveUp = what === "error" || canBury(subscription);
       if (isSpent(subscription, claim.attempt) && mayGiveUp) {
         return { ...giveUp(subscription, claim.attempt, message), error };
       }

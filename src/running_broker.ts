@@ -1,4 +1,5 @@
 import type { Broker } from "./broker.ts";
+import { ByHand } from "./by_hand.ts";
 import { checkConnections } from "./check/check_connections.ts";
 import { checkTables, type TableUse } from "./check/check_tables.ts";
 import { createTables } from "./check/create_tables.ts";
@@ -135,12 +136,13 @@ export class RunningBroker {
       deadLetter: deadLetterUse(queue as AnyQueue, options.deadLetter, this.#facts),
     };
     const common = { queue: queue.name, pool: this.#pool };
+    const byHand = new ByHand(queue.inbox.statements, dialect, description, facts, use.group);
     switch (description.form) {
       case "lease": {
         const countsAttempts = description.attempt !== undefined;
         return new LeaseForm({
           ...common,
-          statements: dialect.lease(description, facts, use),
+          statements: byHand.lease(dialect.lease(description, facts, use)),
           leaseSeconds: (options.lease ?? lease) / 1000,
           countsAttempts,
           keepsDelays: countsAttempts || description.retryAfter !== undefined,
@@ -150,13 +152,14 @@ export class RunningBroker {
       case "advisory lock":
         return new AdvisoryLockForm({
           ...common,
-          statements: dialect.advisoryLock(description, facts, use),
+          statements: byHand.advisoryLock(dialect.advisoryLock(description, facts, use)),
+          endConnection: dialect.endConnection,
         });
       case "row lock":
         if (dialect.rowLock === undefined) break;
         return new RowLockForm({
           ...common,
-          statements: dialect.rowLock(description, facts, use),
+          statements: byHand.rowLock(dialect.rowLock(description, facts, use)),
         });
     }
     throw new DeclarationError(

@@ -65,15 +65,22 @@ export function giveUp(
   attempt: number | undefined,
   reason: string,
 ): Decision {
-  const { maxAttempts, deadLetter: dead } = subscription.options;
+  const { maxAttempts } = subscription.options;
   const why = maxAttempts === undefined
     ? reason
     : `Attempt ${attempt} of ${maxAttempts}: ${reason}`;
-  if (dead !== undefined) return bury(subscription, deadLetter(why), reason);
+  if (canBury(subscription)) return bury(subscription, deadLetter(why), reason);
   return {
     outcome: drop(why),
     settlement: { kind: "remove", acked: false, error: errorText(reason) },
   };
+}
+
+/** Whether there is a place for messages that are given up. */
+export function canBury(
+  { queue, options }: Pick<AnySubscription, "queue" | "options">,
+): boolean {
+  return options.deadLetter !== undefined || queue.inbox.statements.deadLetter !== undefined;
 }
 
 function bury(
@@ -82,12 +89,12 @@ function bury(
   reason: string | undefined,
 ): Decision {
   const { deadLetter: dead } = options;
-  if (dead === undefined) {
+  if (!canBury({ queue, options })) {
     throw new DeclarationError(
       `Cannot dead-letter a message of queue "${queue.name}": give its subscription the option ` +
         `deadLetter, the group or the inbox that messages which were given up are moved to`,
     );
   }
-  const newId = deadLetterId(queue as AnyQueue, dead);
+  const newId = dead && deadLetterId(queue as AnyQueue, dead);
   return { outcome, settlement: { kind: "bury", error: errorText(reason), newId } };
 }

@@ -67,7 +67,8 @@ function checkTogether({ name, inbox }: AnyQueue, options: CheckedOptions): void
       `${cannot} by batches: it is fifo, and one of its messages is in work at a time; take batch away`,
     );
   }
-  if (deadLetter === undefined && Object.values(onFailure).includes("dead-letter")) {
+  const hasPlace = deadLetter !== undefined || inbox.statements.deadLetter !== undefined;
+  if (!hasPlace && Object.values(onFailure).includes("dead-letter")) {
     throw new DeclarationError(
       `${cannot} and dead-letter what fails: give the option deadLetter, the place for it`,
     );

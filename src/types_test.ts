@@ -313,7 +313,7 @@ export function refusals(): void {
   inbox("jobs", groupless);
   const noSuchOption = { lock: "reports" } as const;
   const unknownOption: CheckedInboxOptions<typeof noSuchOption, "jobs"> =
-    'lock is not an option of "jobs": options are advisoryLock, clock';
+    'lock is not an option of "jobs": options are advisoryLock, clock, statements';
   // @ts-expect-error lock is not an option
   inbox("jobs", { id: "id", payload: json<Report>("payload") }, { lock: "reports" });
   // @ts-expect-error a clock is the database's or the host's

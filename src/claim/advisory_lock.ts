@@ -8,12 +8,15 @@ import { CandidateSearch } from "./candidate_search.ts";
 import type { ClaimForm } from "./claim_form.ts";
 import { claimOneByOne } from "./claim_one_by_one.ts";
 import { DelayWarning } from "./delay_warning.ts";
+import { OwnLock } from "./own_lock.ts";
 
 /** What the advisory lock form works with. */
 export interface AdvisoryLockFormOptions {
   readonly queue: string;
   readonly pool: Pool;
   readonly statements: AdvisoryLockStatements;
+  /** A statement that ends the connection on which it runs. */
+  readonly endConnection: string | undefined;
 }
 
 /**
@@ -27,6 +30,7 @@ export class AdvisoryLockForm implements ClaimForm {
   readonly #options: AdvisoryLockFormOptions;
   readonly #search: CandidateSearch;
   readonly #delayWarning: DelayWarning;
+  readonly #ownLock: OwnLock;
   /** Keys that this form holds itself. */
   readonly #held = new Set<string>();
   #resumes = false;
@@ -35,6 +39,7 @@ export class AdvisoryLockForm implements ClaimForm {
     this.#options = options;
     this.#search = new CandidateSearch(options.pool, options.statements);
     this.#delayWarning = new DelayWarning(options.queue);
+    this.#ownLock = new OwnLock(options.statements.ownLock, options.endConnection);
   }
 
   async claim(limit: number): Promise<readonly AdvisoryLockClaim[]> {
@@ -88,11 +93,16 @@ export class AdvisoryLockForm implements ClaimForm {
           refused.add(candidate.key);
           continue;
         }
-        const row = await this.#take(locks, holder, candidate);
-        if (row !== undefined) {
-          const claim = this.#hold(locks, holder, candidate, row);
-          locks = undefined;
-          return claim;
+        if (!await this.#ownLock.take(locks, candidate.key)) {
+          refused.add(candidate.key);
+        } else {
+          const row = await this.#take(locks, holder, candidate);
+          if (row !== undefined) {
+            const claim = this.#hold(locks, holder, candidate, row);
+            locks = undefined;
+            return claim;
+          }
+          await this.#ownLock.giveBack(locks, candidate.key);
         }
         await locks.release();
         locks = undefined;
@@ -109,7 +119,7 @@ export class AdvisoryLockForm implements ClaimForm {
     { id, key }: Candidate,
   ): Promise<SqlRow | undefined> {
     const values = { id, key, holder, attempt: undefined, now: now() };
-    const { take } = this.#options.statements;
+    const { take, fetch } = this.#options.statements;
     return locks.transact(function* (): Steps<SqlRow | undefined> {
       let row: SqlRow | undefined;
       for (const statement of take) {
@@ -117,7 +127,12 @@ export class AdvisoryLockForm implements ClaimForm {
         [row] = rows;
         if (row === undefined && changes === 0) return undefined;
       }
-      return row;
+      if (fetch === undefined || row === undefined) return row;
+      const { rows: [found] } = yield* run(fetch.statement, values);
+      // The id and the attempt are those of the claim.
+      return found === undefined
+        ? row
+        : { ...fetch.alias(found), id: row.id!, attempt: row.attempt! };
     });
   }
 
@@ -129,7 +144,13 @@ export class AdvisoryLockForm implements ClaimForm {
   ): AdvisoryLockClaim {
     this.#held.add(key);
     const onEnd = (): void => void this.#held.delete(key);
-    const options = { ...this.#options, key, delayWarning: this.#delayWarning, onEnd };
+    const options = {
+      ...this.#options,
+      key,
+      delayWarning: this.#delayWarning,
+      onEnd,
+      unlock: (locks: LockSession, key: string) => this.#ownLock.giveBack(locks, key),
+    };
     return new AdvisoryLockClaim(options, this.#options.statements.read(row), locks, holder);
   }
 }

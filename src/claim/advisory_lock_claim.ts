@@ -18,6 +18,8 @@ export interface AdvisoryLockClaimOptions {
   readonly statements: AdvisoryLockStatements;
   /** The key of the row's lock. */
   readonly key: string;
+  /** Gives back the service's own lock of the key. */
+  readonly unlock: (locks: LockSession, key: string) => Promise<void>;
   readonly delayWarning: DelayWarning;
   /** Called when the lock has been given back. */
   readonly onEnd: () => void;
@@ -87,10 +89,14 @@ export class AdvisoryLockClaim extends SessionClaim {
   }
 
   async #settle(settlement: Settlement): Promise<void> {
-    const { statements: { remove, free, delay, bury }, delayWarning } = this.#options;
+    const { statements: { remove, drop = remove, free, delay, bury }, delayWarning } =
+      this.#options;
     switch (settlement.kind) {
       case "remove":
-        return await this.#remove(remove, { ...this.#row, error: settlement.error });
+        return await this.#remove(settlement.acked ? remove : drop, {
+          ...this.#row,
+          error: settlement.error,
+        });
       case "bury": {
         const { error, newId } = settlement;
         const moved = await this.#locks.finish(() =>
@@ -132,6 +138,7 @@ export class AdvisoryLockClaim extends SessionClaim {
   protected override async endSession(): Promise<void> {
     try {
       await (await this.#own?.catch(() => undefined))?.rollback();
+      await this.#options.unlock(this.#locks, this.#options.key);
       await this.#locks.release();
     } finally {
       this.#options.onEnd();

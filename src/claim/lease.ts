@@ -1,6 +1,7 @@
 import { after, now } from "../clock.ts";
 import type {
   ClaimAtOnce,
+  ClaimedRow,
   FindThenTake,
   LeaseStatements,
   LeaseTimes,
@@ -75,10 +76,11 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
 
   async claim(limit: number): Promise<readonly LeaseClaim[]> {
     const rows = await this.#claimRows(limit);
-    const claims = rows.map(this.#options.statements.read).map((row) => {
+    const claims: LeaseClaim[] = [];
+    for (const row of rows.map(this.#options.statements.read)) {
       this.#clock.observe(row.now);
-      return new LeaseClaim(row, this);
-    });
+      claims.push(new LeaseClaim(await this.#contentOf(row), this));
+    }
     for (const claim of claims) this.#keeper.keep(claim);
     return claims;
   }
@@ -87,8 +89,10 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
     const { statements } = this.#options;
     const values = { ...token, now: this.now, error: "error" in ending ? ending.error : undefined };
     switch (ending.kind) {
-      case "remove":
-        return this.#settles.write(statements.remove, values);
+      case "remove": {
+        const { remove, drop = remove } = statements;
+        return this.#settles.write(ending.acked ? remove : drop, values);
+      }
       case "free":
       case "interrupt":
         return this.#settles.write(statements.free, values);
@@ -144,6 +148,14 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
   close(): Promise<void> {
     this.#keeper.close();
     return Promise.resolve();
+  }
+
+  /** What a row holds, where the service has a statement of its own for it. */
+  async #contentOf(row: ClaimedRow): Promise<ClaimedRow> {
+    const { pool, statements: { fetch, read } } = this.#options;
+    const values = { id: row.id, now: now() };
+    const found = fetch === undefined ? [] : await pool.query(fetch.statement, values);
+    return found[0] === undefined ? row : { ...row, content: read(fetch!.alias(found[0])).content };
   }
 
   /** Under the guard of a FIFO queue, which is taken first, so that no two claims find one head. */

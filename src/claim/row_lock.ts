@@ -2,6 +2,7 @@ import type { RowLockStatements } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { HeldTransaction, Pool } from "../pool.ts";
 import type { ClaimForm } from "./claim_form.ts";
+import { fetchOwn } from "./fetch_own.ts";
 import { claimOneByOne } from "./claim_one_by_one.ts";
 import { DelayWarning } from "./delay_warning.ts";
 import { LockedRows } from "./locked_rows.ts";
@@ -53,7 +54,8 @@ export class RowLockForm implements ClaimForm {
       if (found.length > 0) {
         const options = { queue, pool, statements, delayWarning: this.#delayWarning };
         const rows = new LockedRows(transaction, found.length);
-        return found.map((row) => new RowLockClaim(options, statements.read(row), rows));
+        const read = await fetchOwn(found.map(statements.read), statements, transaction);
+        return read.map((row) => new RowLockClaim(options, row, rows));
       }
     } catch (error) {
       await transaction.rollback();

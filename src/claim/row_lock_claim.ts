@@ -75,11 +75,15 @@ export class RowLockClaim extends SessionClaim {
     transaction: HeldTransaction,
     settlement: Settlement,
   ): Promise<QueryResult | undefined> {
-    const { statements: { remove, free, delay, bury }, delayWarning } = this.#options;
-    const row = { id: this.id, now: now() };
+    const { statements: { remove, drop = remove, free, delay, bury }, delayWarning } =
+      this.#options;
+    const row = { id: this.id, now: now(), attempt: this.attempt };
     switch (settlement.kind) {
       case "remove":
-        return await transaction.run(remove, { ...row, error: settlement.error });
+        return await transaction.run(settlement.acked ? remove : drop, {
+          ...row,
+          error: settlement.error,
+        });
       case "bury": {
         const { error, newId } = settlement;
         const moved = await transaction.runSteps(() => runBurial(bury!, { ...row, error, newId }));

@@ -1,6 +1,7 @@
 import type { SchemaProblem } from "../errors.ts";
 import type { LockHolder, SqlRow, SqlValue } from "./driver.ts";
 import type { Form } from "./form.ts";
+import type { TimeRole } from "./roles.ts";
 import type { Statement } from "./statement.ts";
 
 /** A row's id with the database's exact value: integers are `bigint`, everything else text. */
@@ -181,6 +182,8 @@ export interface ClaimAtOnce {
   readonly kind: "at once";
   /** Takes up to `limit` rows and returns them in claim order. */
   readonly claim: Statement<LeaseTimes & { readonly limit: number }>;
+  /** Takes, and returns, those of these rows that no lease holds. */
+  readonly take: Statement<LeaseTimes & { readonly ids: readonly MessageId[] }>;
 }
 
 /** A claim that is made in a short transaction. */
@@ -208,6 +211,10 @@ export interface LeaseStatements {
   readonly renew: GuardedWrite<{ readonly until: number }>;
   /** Deletes the row, or marks it as done. */
   readonly remove: GuardedWrite<{ readonly now: number } & Failure>;
+  /** Likewise for a message that is dropped, if that is done otherwise. */
+  readonly drop?: GuardedWrite<{ readonly now: number } & Failure>;
+  /** Reads claimed rows anew, if the service has a statement for it. */
+  readonly fetch?: OwnFetch;
   /** Makes the row claimable, its attempt spent. */
   readonly free: GuardedWrite<{ readonly now: number } & Failure>;
   /** Makes the row claimable after a delay in milliseconds, its attempt spent. */
@@ -240,6 +247,10 @@ export interface RowLockStatements extends SessionWrites<RowAt> {
 export interface SessionWrites<At extends RowAt> {
   /** Deletes the row, or marks it as done. */
   readonly remove: Statement<At & Failure>;
+  /** Likewise for a message that is dropped, if that is done otherwise. */
+  readonly drop?: Statement<At & Failure>;
+  /** Reads claimed rows anew, if the service has a statement for it. */
+  readonly fetch?: OwnFetch;
   /** Spends the attempt, where that is not done yet; absent where nothing need be written. */
   readonly free?: Statement<At & Failure>;
   /** Likewise, and makes the row due after a delay in milliseconds; absent without `retryAfter`. */
@@ -248,6 +259,14 @@ export interface SessionWrites<At extends RowAt> {
   readonly giveBack?: Statement<At>;
   /** Moves the row to the dead letter, see `Burial`; absent where there is none. */
   readonly bury?: Burial<At>;
+}
+
+/** How a claimed row is read anew by a statement of the service's own. */
+export interface OwnFetch {
+  /** Reads the row. */
+  readonly statement: Statement<{ readonly id: MessageId; readonly now: number }>;
+  /** Its columns under the names that built-in statements give them. */
+  alias(row: SqlRow): SqlRow;
 }
 
 /** What is written to the role `lastError`; it stays as it is where there is nothing. */
@@ -296,6 +315,11 @@ export interface AdvisoryLockStatements extends SessionWrites<LockedRowAt> {
    * finds nothing the row is not claimable any more; the last returns the row.
    */
   readonly take: readonly Statement<LockedRowAt & { readonly key: string }>[];
+  /** A lock of the service's own that is taken too, and given back. */
+  readonly ownLock?: {
+    readonly lock: Statement<{ readonly key: string }>;
+    readonly unlock: Statement<{ readonly key: string }>;
+  };
   /** Reads a row of `candidates`. */
   readCandidate(row: SqlRow): Candidate;
   /** Reads the row that `take` returned. */
@@ -387,6 +411,12 @@ export interface PublishStatement {
 
 /** How statements are written for one database. Pure: description in, statement out. */
 export interface Dialect {
+  /** The placeholder of a statement's n-th parameter, from 1. */
+  placeholder(number: number): string;
+  /** A time, in milliseconds since 1970, as a value of a role's column. */
+  encodeTime(table: TableDescription, facts: TableFacts, role: TimeRole, time: number): SqlValue;
+  /** Ends the connection on which it runs; absent where none is shared with others. */
+  readonly endConnection?: string;
   /** One name for each table, however a description writes it. */
   tableKey(table: string): string;
   /** `CREATE TABLE` and `CREATE INDEX` for a described table, one statement each. */

@@ -40,6 +40,7 @@ export type {
   LockKeyPart,
   MessageId,
   NewRow,
+  OwnFetch,
   PayloadStorage,
   PublishStatement,
   PublishUse,
@@ -64,6 +65,7 @@ export type {
   SqlValue,
 } from "./driver.ts";
 export type { Form } from "./form.ts";
+export type { TimeRole } from "./roles.ts";
 export { bind } from "./statement.ts";
 export { query, run, runEach, runStep } from "./steps.ts";
 export type { Step, Steps } from "./steps.ts";

@@ -31,6 +31,12 @@ async function ownDatabase(server: string): Promise<TestDatabase> {
     connect: () => mysql(address),
     address: `mysql:${address}`,
     write: async (delivery, text) => void await mysqlTx(delivery).execute(text),
+    locksRows: true,
+    returnsIds: false,
+    sharedLock: {
+      lock: "SELECT GET_LOCK(CONCAT('shop-', :key), 0)",
+      unlock: "SELECT RELEASE_LOCK(CONCAT('shop-', :key))",
+    },
     sql: SQL,
     cut: () => cutAll(server, name),
     [Symbol.asyncDispose]: async () => void await administer(server, `DROP DATABASE ${name}`),

@@ -1,6 +1,8 @@
 import type { Dialect } from "../driver/dialect.ts";
 import { advisoryLockStatements } from "./advisory_lock_statements.ts";
+import { Columns } from "./columns.ts";
 import { ddl } from "./ddl.ts";
+import { encodeTime } from "./encode_time.ts";
 import { leaseStatements } from "./lease_statements.ts";
 import { publishStatement } from "./publish_statement.ts";
 import { rowLockStatements } from "./row_lock_statements.ts";
@@ -9,6 +11,9 @@ import { tableKey } from "./table_key.ts";
 
 /** How statements are written for MySQL 8.0.1 and MariaDB 10.6, and later. */
 export const mysqlDialect: Dialect = {
+  placeholder: () => "?",
+  encodeTime: (table, facts, role, time) => encodeTime(new Columns(table, facts), role, time),
+  endConnection: "KILL CONNECTION_ID()",
   tableKey,
   ddl,
   inspect,

@@ -34,6 +34,12 @@ async function ownDatabase(server: string): Promise<TestDatabase> {
     connect: () => connect(address),
     address: `postgres:${address}`,
     write: async (delivery, text) => void await postgresTx(delivery).unsafe(text, [], SIMPLE),
+    locksRows: true,
+    returnsIds: true,
+    sharedLock: {
+      lock: "SELECT pg_try_advisory_lock(42, hashtext(:key))",
+      unlock: "SELECT pg_advisory_unlock(42, hashtext(:key))",
+    },
     sql: SQL,
     cut: async () => void await administer(server, cutAll(name)),
     [Symbol.asyncDispose]: async () => {

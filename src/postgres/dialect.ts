@@ -1,5 +1,6 @@
 import type { Dialect } from "../driver/dialect.ts";
 import { advisoryLockStatements } from "./advisory_lock_statements.ts";
+import { Columns } from "./columns.ts";
 import { ddl } from "./ddl.ts";
 import { leaseStatements } from "./lease_statements.ts";
 import { publishStatement } from "./publish_statement.ts";
@@ -9,6 +10,9 @@ import { tableKey } from "./table_key.ts";
 
 /** How statements are written for Postgres 13 and later. */
 export const postgresDialect: Dialect = {
+  placeholder: (number) => `$${number}`,
+  encodeTime: (table, facts, role, time) => new Columns(table, facts).encodeTime(role, time),
+  endConnection: "SELECT pg_terminate_backend(pg_backend_pid())",
   tableKey,
   ddl,
   inspect,

@@ -1,4 +1,10 @@
-import { type ClaimAtOnce, expiryOf, type LeaseTimes, type QueueUse } from "../driver/dialect.ts";
+import {
+  type ClaimAtOnce,
+  expiryOf,
+  type LeaseTimes,
+  type MessageId,
+  type QueueUse,
+} from "../driver/dialect.ts";
 import type { Columns } from "./columns.ts";
 import { QueueSql, where } from "./queue_sql.ts";
 import { headSearch, search } from "./search.ts";
@@ -27,7 +33,23 @@ export function leaseClaim(columns: Columns, use: QueueUse, fifo: boolean): Clai
 )
 SELECT taken.* FROM taken JOIN due ON due.id = taken.key ORDER BY due.position`,
   );
-  return { kind: "at once", claim };
+  return { kind: "at once", claim, take: take(columns, use) };
+}
+
+/** Takes rows that another statement has found and locked. */
+function take(columns: Columns, use: QueueUse): ClaimAtOnce["take"] {
+  const sql = new QueueSql<LeaseTimes & { readonly ids: readonly MessageId[] }>(columns, use);
+  const { table, id, lockedUntil } = columns;
+  const { until, said } = lease(sql, use);
+  const ids = sql.parameters.add(({ ids }) => JSON.stringify(ids.map(String)));
+  const set = [`${lockedUntil} = ${until}`, ...columns.countAttempt];
+  return sql.statement(
+    `UPDATE ${table} AS t SET ${set.join(", ")}
+WHERE t.${id} IN (
+  SELECT ${columns.cast("id", "value")} FROM json_array_elements_text(${ids}::text::json) AS value
+) AND (t.${lockedUntil} IS NULL OR t.${lockedUntil} <= ${sql.times.now("lockedUntil")})
+RETURNING ${columns.delivered}, ${milliseconds(columns, `t.${lockedUntil}`)} AS expiry${said}`,
+  );
 }
 
 /** The tables that make up `found`, the ids of the rows that are locked and to be taken. */
@@ -65,7 +87,10 @@ interface Lease {
   readonly said: string;
 }
 
-function lease({ columns, parameters, times }: QueueSql<ClaimValues>, use: QueueUse): Lease {
+function lease<Values extends LeaseTimes>(
+  { columns, parameters, times }: QueueSql<Values>,
+  use: QueueUse,
+): Lease {
   if (use.clock === "given") return { until: times.at("lockedUntil", expiryOf), said: "" };
   const seconds = parameters.add(({ leaseSeconds }) => String(leaseSeconds));
   return {

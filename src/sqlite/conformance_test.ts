@@ -31,6 +31,8 @@ function inMemory(): Promise<TestDatabase> {
     connect: () => sqlite(":memory:"),
     address: undefined,
     write,
+    locksRows: false,
+    returnsIds: true,
     sql: SQL,
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
@@ -42,6 +44,8 @@ function throughHandle(): Promise<TestDatabase> {
     connect: () => sqlite({ handle }),
     address: undefined,
     write,
+    locksRows: false,
+    returnsIds: true,
     sql: SQL,
     [Symbol.asyncDispose]: () => Promise.resolve(handle.close()),
   });
@@ -58,6 +62,8 @@ async function inFile(open: typeof dbSqlite = sqlite): Promise<TestDatabase> {
     connect: () => open(path),
     address: `sqlite:${path}`,
     write,
+    locksRows: false,
+    returnsIds: true,
     sql: SQL,
     [Symbol.asyncDispose]: () => Deno.remove(folder, { recursive: true }),
   };

@@ -154,7 +154,12 @@ const tests: readonly ConformanceTest[] = [
         const facts = (await checkTables(driver, pool, [use])).get(keyedJobs)!;
         const { description } = keyedJobs;
         const statements = driver.dialect.advisoryLock(description, facts, { clock: "database" });
-        const form = new AdvisoryLockForm({ queue: "jobs", pool, statements });
+        const form = new AdvisoryLockForm({
+          queue: "jobs",
+          pool,
+          statements,
+          endConnection: undefined,
+        });
         const insert = { text: `INSERT INTO jobs (payload) VALUES ('{"name":"a"}')`, params: [] };
         await pool.query(insert, undefined);
         const [first] = await form.claim(1);

@@ -2,44 +2,65 @@
 export interface CrewProcess {
   readonly pid: number;
   readonly startedAt: number;
+  /** When it was still alive, and about to be killed; `undefined` unless it was killed. */
+  readonly doomedAt: number | undefined;
   /** When it was certainly dead; `undefined` unless it was killed. */
   readonly killedAt: number | undefined;
 }
 
-/** Processes that work on one SQLite file, each with a ledger of its own. */
+/** What the processes of a crew run. */
+export interface CrewProgram {
+  /** A worker beside this file; its arguments are the database, its ledger and those given here. */
+  readonly worker: string;
+  readonly args?: readonly string[];
+}
+
+/** Processes that work on one database, each with a ledger of its own. */
 export class CrashCrew implements AsyncDisposable {
   readonly #database: string;
   readonly #ledgers: string;
+  readonly #program: CrewProgram;
   readonly #all: Member[] = [];
 
   /** Starts them; all of them run when the promise resolves. */
-  static async start(size: number, database: string, ledgers: string): Promise<CrashCrew> {
-    const crew = new CrashCrew(database, ledgers);
+  static async start(
+    size: number,
+    database: string,
+    ledgers: string,
+    program: CrewProgram = { worker: "crash_worker.ts" },
+  ): Promise<CrashCrew> {
+    const crew = new CrashCrew(database, ledgers, program);
     for (let n = 0; n < size; n++) crew.#add();
     await Promise.all(crew.#living.map(({ running }) => running));
     return crew;
   }
 
-  private constructor(database: string, ledgers: string) {
+  private constructor(database: string, ledgers: string, program: CrewProgram) {
     this.#database = database;
     this.#ledgers = ledgers;
+    this.#program = program;
   }
 
   /** Every process there has been. */
   get processes(): readonly CrewProcess[] {
-    return this.#all.map(({ child: { pid }, startedAt, killedAt }) => ({
+    return this.#all.map(({ child: { pid }, startedAt, doomedAt, killedAt }) => ({
       pid,
       startedAt,
+      doomedAt,
       killedAt,
     }));
   }
 
   /** Kills the process that has run longest, and starts another in its place. */
   async killOldest(): Promise<void> {
-    const oldest = this.#living[0]!;
-    const killed = kill(oldest);
-    this.#add();
-    await killed;
+    await this.#replace(this.#living[0]!);
+  }
+
+  /** Kills any of the processes that run, and starts another in its place. */
+  async killAny(): Promise<void> {
+    const running = this.#living.filter(({ hasBegun }) => hasBegun);
+    const any = running[Math.floor(Math.random() * running.length)];
+    if (any !== undefined) await this.#replace(any);
   }
 
   /** Stops all of them by SIGTERM. Returns their exit codes. */
@@ -60,17 +81,37 @@ export class CrashCrew implements AsyncDisposable {
     return this.#all.filter(({ ended }) => !ended);
   }
 
+  async #replace(member: Member): Promise<void> {
+    const killed = kill(member);
+    this.#add();
+    await killed;
+  }
+
   #add(): void {
     const startedAt = Date.now();
+    const { worker, args = [] } = this.#program;
+    const ledger = `${this.#ledgers}/${this.#all.length}.jsonl`;
     const child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", WORKER, this.#database, `${this.#ledgers}/${this.#all.length}.jsonl`],
+      args: ["run", "-A", `${HERE}/${worker}`, this.#database, ledger, ...args],
       stdin: "null",
       stdout: "piped",
       stderr: "inherit",
     }).spawn();
     const reader = child.stdout.getReader();
-    const running = reader.read().finally(() => reader.releaseLock());
-    this.#all.push({ child, running, startedAt, killedAt: undefined, ended: false });
+    const running = reader.read().finally(() => {
+      member.hasBegun = true;
+      reader.releaseLock();
+    });
+    const member: Member = {
+      child,
+      running,
+      startedAt,
+      doomedAt: undefined,
+      killedAt: undefined,
+      hasBegun: false,
+      ended: false,
+    };
+    this.#all.push(member);
   }
 }
 
@@ -79,14 +120,19 @@ interface Member {
   /** Settles when the worker has printed its one line, or has ended. */
   readonly running: Promise<unknown>;
   readonly startedAt: number;
+  doomedAt: number | undefined;
   killedAt: number | undefined;
+  hasBegun: boolean;
   ended: boolean;
 }
 
 async function kill(member: Member): Promise<void> {
+  const doomedAt = Date.now();
   member.child.kill("SIGKILL");
   const { signal } = await end(member);
-  if (signal === "SIGKILL") member.killedAt = Date.now();
+  if (signal !== "SIGKILL") return;
+  member.doomedAt = doomedAt;
+  member.killedAt = Date.now();
 }
 
 async function end(member: Member): Promise<Deno.CommandStatus> {
@@ -97,4 +143,4 @@ async function end(member: Member): Promise<Deno.CommandStatus> {
   return status;
 }
 
-const WORKER = new URL("./crash_worker.ts", import.meta.url).href;
+const HERE = new URL(".", import.meta.url).href.replace(/\/$/, "");

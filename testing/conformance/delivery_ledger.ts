@@ -2,8 +2,13 @@ import type { Delivery } from "./holdfast.ts";
 
 /** What happened to one delivery, as its own process saw it. */
 export interface LedgerLine {
-  /** `"lost"`: the settle was refused, the process lives on. */
-  readonly event: "start" | "ack" | "lost";
+  /**
+   * `"lost"`: the settle was refused, the process lives on. `"acking"`: the ack is about to be
+   * written; `"failed"`: the handler is about to throw; `"early"`: it saw one that should have come
+   * before it.
+   */
+  readonly event: "start" | "early" | "acking" | "ack" | "failed" | "lost";
+  readonly queue: string;
   readonly id: string;
   readonly attempt: number;
   readonly pid: number;
@@ -20,9 +25,10 @@ export class DeliveryLedger {
   }
 
   /** Appends a line in one write, which a kill cannot cut in half. */
-  write(event: LedgerLine["event"], { id, attempt }: Delivery): void {
+  write(event: LedgerLine["event"], { queue, id, attempt }: Delivery): void {
     const line: LedgerLine = {
       event,
+      queue,
       id: String(id),
       attempt: attempt!,
       pid: Deno.pid,

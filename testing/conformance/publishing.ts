@@ -198,6 +198,40 @@ const tests: readonly ConformanceTest[] = [
     },
   },
   {
+    name: "a payload is stored exactly, or refused by name before anything is written",
+    async run(database) {
+      const table = FULL_TABLES.lease;
+      const seen: string[] = [];
+      const jobs = subscribe(table, "jobs", ({ name }) => void seen.push(name));
+      await using test = await TestApp.startLive(rolesService(database.connect(), table, jobs));
+      const queue = queueOf(table, "jobs");
+      const names = ["a\0b", "\uD800", "\u2028 😀\r\n\\", "x".repeat(20_000_000)];
+      let refused = 0;
+      for (const name of names) {
+        try {
+          await test.publish(queue, { name });
+        } catch (error) {
+          refused++;
+          assert(error instanceof PublishError || error instanceof PayloadError);
+          assert.match(error.message, /^Cannot publish to queue "jobs"/);
+        }
+      }
+      while (seen.length < names.length - refused) await test.advance({ milliseconds: 50 });
+      assert(seen.every((name) => names.includes(name)));
+      assert(refused <= 1, "a server may refuse what is larger than its packets");
+      const circular: Record<string, unknown> = {};
+      circular.self = circular;
+      for (const bad of [circular, { name: 1n }, undefined, () => {}]) {
+        await assert.rejects(test.publish(queue, bad as never), (error: unknown) => {
+          assert(error instanceof PayloadError);
+          assert.match(error.message, /"jobs"."payload" cannot hold the message: .*nothing was/s);
+          return true;
+        });
+      }
+      assert.deepEqual(await rows(test), []);
+    },
+  },
+  {
     name: "without a payload the row itself is the message",
     async run(database) {
       const table = inbox("payouts", {

@@ -18,8 +18,8 @@ export async function rowsOf(app: TestApp): Promise<readonly JobRow[]> {
   }));
 }
 
-/** Milliseconds, or the database's own text, in UTC where it names no zone. */
-function readTime(time: SqlValue): number {
+/** A time: milliseconds, or the database's own text, in UTC where it names no zone. */
+export function readTime(time: SqlValue): number {
   if (typeof time !== "string" || /^\d+$/.test(time)) return Number(time);
   const iso = time.replace(" ", "T");
   return Date.parse(/[+-]\d\d$/.test(iso) ? `${iso}:00` : `${iso}Z`);

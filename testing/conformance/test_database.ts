@@ -1,5 +1,6 @@
 import type { TransactionalDelivery } from "../../src/driver/delivery_transaction.ts";
 import type { Driver } from "../../src/driver/driver.ts";
+import type { OwnStatements } from "../../src/own_statements.ts";
 
 /** An empty database for one test, gone when the test ends. */
 export interface TestDatabase extends AsyncDisposable {
@@ -11,6 +12,12 @@ export interface TestDatabase extends AsyncDisposable {
   readonly cut?: () => Promise<void>;
   /** Runs SQL in the transaction of a transactional handler, through the database's own client. */
   write(delivery: TransactionalDelivery, text: string): Promise<void>;
+  /** Whether its SQL has `FOR UPDATE SKIP LOCKED`. */
+  readonly locksRows: boolean;
+  /** Whether an INSERT returns the id by `RETURNING id`. */
+  readonly returnsIds: boolean;
+  /** A lock of the service's own, where there is a server to hold it. */
+  readonly sharedLock?: Pick<OwnStatements, "lock" | "unlock">;
   /** What of its SQL differs. */
   readonly sql: TestSql;
 }

@@ -1,0 +1,19 @@
+import { now } from "../clock.ts";
+import type { LockedRow, OwnFetch } from "../driver/dialect.ts";
+import type { SqlRow } from "../driver/driver.ts";
+import type { OpenTransaction } from "../pool.ts";
+
+/** What rows hold for their handler, read by a statement of the service's own, if there is one. */
+export async function fetchOwn(
+  rows: readonly LockedRow[],
+  { fetch, read }: { readonly fetch?: OwnFetch; read(row: SqlRow): LockedRow },
+  transaction: Pick<OpenTransaction, "run">,
+): Promise<readonly LockedRow[]> {
+  if (fetch === undefined) return rows;
+  const fetched: LockedRow[] = [];
+  for (const row of rows) {
+    const { rows: [found] } = await transaction.run(fetch.statement, { id: row.id, now: now() });
+    fetched.push(found === undefined ? row : { ...row, content: read(fetch.alias(found)).content });
+  }
+  return fetched;
+}
