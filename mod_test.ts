@@ -77,6 +77,7 @@ Deno.test("every error class has a stable code, its own name, and keeps its caus
     PublishError: "publish",
     SchemaError: "schema",
     ShutdownError: "shutdown",
+    TimeoutError: "timeout",
   };
   const classes = Object.entries(mod).filter(([name]) =>
     name.endsWith("Error") && name !== "HoldfastError"

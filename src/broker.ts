@@ -1,4 +1,4 @@
-import type { Driver } from "./driver/driver.ts";
+import type { Driver, QueryAdapter } from "./driver/driver.ts";
 import type { Form } from "./driver/form.ts";
 import type { Duration } from "./duration.ts";
 import { ClosedError, DeclarationError } from "./errors.ts";
@@ -151,9 +151,9 @@ export class Broker<Name extends string = string, Forms extends Form = Form, Tx 
    * @param work gets the transaction as the database's client knows it
    * @throws {ClosedError} if neither the app has started nor `connect` was called
    */
-  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (tx: Exclude<Tx, QueryAdapter>) => Promise<T>): Promise<T> {
     return await this.#running("open a transaction")
-      .transaction((tx) => work(tx as Tx));
+      .transaction((tx) => work(tx as Exclude<Tx, QueryAdapter>));
   }
 
   /** Closes what `connect` has opened; what an app has opened is closed when the app stops. */

@@ -26,6 +26,8 @@ export interface Published {
   readonly inserted: boolean;
 }
 
+type Runner = Pick<OpenTransaction, "run">;
+
 /** Where messages are inserted, and who is told when. */
 interface Place {
   readonly transaction: OpenTransaction | undefined;
@@ -136,8 +138,9 @@ export class Publisher {
   ): Promise<Published> {
     const row = await this.#rowOf(queue, message, options);
     const published = await this.#attempt(queue, async () => {
-      const statement = await this.#statementOf(queue.inbox, Object.keys(row.columns));
-      return await insertOne(transaction ?? this.pool, statement, row);
+      const runner = transaction ?? this.pool;
+      const statement = await this.#statementOf(queue.inbox, Object.keys(row.columns), runner);
+      return await insertOne(runner, statement, row);
     });
     if (!published.inserted) return published;
     this.#observe(queue, published.id, message);
@@ -164,7 +167,8 @@ export class Publisher {
     rows: readonly NewRow[],
     { transaction }: Place,
   ): Promise<readonly Inserted[]> {
-    const statementOf = (columns: readonly string[]) => this.#statementOf(queue.inbox, columns);
+    const statementOf = (columns: readonly string[]) =>
+      this.#statementOf(queue.inbox, columns, transaction ?? this.pool);
     if (transaction !== undefined) return await insertMany(transaction, statementOf, rows);
     // What is read of the table is read before a transaction is open, which might keep it waiting.
     for (const { columns } of rows) await statementOf(Object.keys(columns));
@@ -201,13 +205,18 @@ export class Publisher {
     this.#runtime.observe({ type: "published", queue: queue.name, id, message });
   }
 
-  async #statementOf(inbox: AnyInbox, columns: readonly string[]): Promise<PublishStatement> {
+  /** What has to be asked about the table is asked by the runner: others might wait for it. */
+  async #statementOf(
+    inbox: AnyInbox,
+    columns: readonly string[],
+    runner: Runner,
+  ): Promise<PublishStatement> {
     const statements = this.#statements.get(inbox) ?? new Map<string, PublishStatement>();
     this.#statements.set(inbox, statements);
     const key = JSON.stringify(columns);
     const known = statements.get(key);
     if (known !== undefined) return known;
-    const facts = await this.#factsOf(inbox, columns);
+    const facts = await this.#factsOf(inbox, columns, runner);
     const use = { clock: clockOf(inbox, this.#runtime), columns };
     const { dialect } = this.#driver;
     const { description, statements: own } = inbox;
@@ -218,16 +227,20 @@ export class Publisher {
   }
 
   /** A column may have been added since the table was looked at. */
-  async #factsOf(inbox: AnyInbox, columns: readonly string[]): Promise<TableFacts> {
+  async #factsOf(
+    inbox: AnyInbox,
+    columns: readonly string[],
+    runner: Runner,
+  ): Promise<TableFacts> {
     const known = this.#facts.get(inbox);
     if (known !== undefined && columns.every((name) => known.columns.has(name))) return known;
-    const facts = await this.#readFacts(inbox);
+    const facts = await this.#readFacts(inbox, runner);
     this.know(inbox, facts);
     return facts;
   }
 
-  async #readFacts(inbox: AnyInbox): Promise<TableFacts> {
-    const facts = await readFacts(this.#driver, this.pool, inbox);
+  async #readFacts(inbox: AnyInbox, runner: Runner): Promise<TableFacts> {
+    const facts = await readFacts(this.#driver, runner, inbox);
     if (facts.problems.length > 0) throw new SchemaError(facts.problems);
     return facts;
   }

@@ -14,6 +14,7 @@ import type { ClaimForm } from "./claim/claim_form.ts";
 import { AdvisoryLockForm } from "./claim/advisory_lock.ts";
 import { LeaseForm } from "./claim/lease.ts";
 import { RowLockForm } from "./claim/row_lock.ts";
+import { logOf } from "./log.ts";
 import { Pool } from "./pool.ts";
 import type { PublishManyOptions, PublishOptions } from "./publish_options.ts";
 import { type Published, Publisher } from "./publisher.ts";
@@ -157,6 +158,7 @@ export class RunningBroker {
         });
       case "row lock":
         if (dialect.rowLock === undefined) break;
+        if (options.maxAttempts !== undefined) warnOfCrashes(queue.name);
         return new RowLockForm({
           ...common,
           statements: byHand.rowLock(dialect.rowLock(description, facts, use)),
@@ -185,6 +187,15 @@ export class RunningBroker {
 /** The running side of each broker that is open. */
 export const runningBrokers: WeakMap<Declaration, RunningBroker> = new WeakMap();
 
+/** A claim writes nothing, so a process that dies has spent no attempt. */
+function warnOfCrashes(queue: string): void {
+  LOG.warn(
+    "Queue {queue} limits attempts but holds rows by row locks, which cannot count a handler that " +
+      "kills its process: such a message comes back for ever; give its table the role lockedUntil",
+    { queue },
+  );
+}
+
 function holdsByAdvisoryLock({ queue }: AnySubscription): boolean {
   return queue.inbox.form === "advisory lock";
 }
@@ -209,3 +220,5 @@ function usesOf({ subscriptions, tables }: Declaration): readonly TableUse[] {
   }
   return [...uses.values()];
 }
+
+const LOG = logOf("check");

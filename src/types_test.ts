@@ -11,6 +11,7 @@ import {
   type CheckedInbox,
   type CheckedInboxOptions,
   type CheckedRoles,
+  type CheckedSubscribeOptions,
   type CheckedSubscription,
   codec,
   DeclarationError,
@@ -26,7 +27,9 @@ import {
   type Subscription,
   text,
 } from "../mod.ts";
-import { sqlite, type SqliteForm, type SqliteTx } from "./sqlite/mod.ts";
+import { mysqlTx } from "./mysql/mod.ts";
+import { postgres, postgresTx } from "./postgres/mod.ts";
+import { sqlite, type SqliteForm, type SqliteTx, sqliteTx } from "./sqlite/mod.ts";
 
 type Equals<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true
   : false;
@@ -197,6 +200,62 @@ export async function written(app: App, broker: Broker): Promise<void> {
     uncounted.queue().subscribe(() => {}),
   ];
   void subscriptions;
+}
+
+/** What goes with the options of a subscription. Never called. */
+export function options(): void {
+  const queue = leased.queue();
+  queue.subscribe({ batch: 10 }, (messages, deliveries) => {
+    holds<Equals<typeof messages, readonly Report[]>>();
+    holds<Equals<typeof deliveries, readonly Delivery<number, false>[]>>();
+    return messages.map(() => ack());
+  });
+  queue.subscribe({ transactional: true, maxAttempts: 3 }, async (_, delivery) => {
+    holds<Equals<typeof delivery, Delivery<number, true>>>();
+    postgresTx(delivery);
+    mysqlTx(delivery);
+    await sqliteTx(delivery);
+  });
+  queue.subscribe({ maxAttempts: 3, deadLetter: uncounted }, (_, delivery) => {
+    // @ts-expect-error the handler has no transaction
+    postgresTx(delivery);
+  });
+  // @ts-expect-error a batch handler gets lists
+  queue.subscribe({ batch: 10 }, ({ pages }) => console.log(pages));
+  // @ts-expect-error the table counts no attempts
+  uncounted.queue().subscribe({ maxAttempts: 3 }, () => ack());
+  holds<
+    Equals<
+      SubscribeOptions<"lease", "uncounted", undefined>["maxAttempts"],
+      '"uncounted" counts no attempts: give it the role attempt' | undefined
+    >
+  >();
+  const noSuchOption = { retries: 3 };
+  const refusal: CheckedSubscribeOptions<typeof noSuchOption> =
+    "retries is not an option of a subscription: options are workers, batch, transactional, lease, pollInterval, maxAttempts, deadLetter, backoff, onFailure, timeout";
+  // @ts-expect-error retries is not an option
+  queue.subscribe(noSuchOption, () => ack());
+  // One handler fits every form, transactional or not.
+  const handle = (report: Report, delivery: Delivery): void => console.log(report, delivery);
+  queue.subscribe({ transactional: true }, handle);
+  uncounted.queue().subscribe({ workers: 2 }, handle);
+  plain.queue().subscribe(handle);
+  void refusal;
+}
+
+/** A caller's transaction is of the broker's own database. Never called. */
+export async function transactions(): Promise<void> {
+  const broker = new Broker(postgres("postgres://localhost/reports"));
+  await broker.transaction(async (tx) => {
+    await broker.publish(leased.queue(), { id: 1, pages: 2 }, { tx });
+    await broker.publishMany(leased.queue(), [{ id: 1, pages: 2 }], {
+      tx,
+      each: ({ id }) => ({ key: `${id}` }),
+    });
+  });
+  await broker.publish(leased.queue(), { id: 1, pages: 2 }, { tx: { query: () => [] } });
+  // @ts-expect-error a handle of SQLite is no transaction of Postgres
+  await broker.publish(leased.queue(), { id: 1, pages: 2 }, { tx: { prepare: () => {} } });
 }
 
 /** Publishing. Never called. */

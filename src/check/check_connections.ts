@@ -20,17 +20,31 @@ export function checkConnections(
 }
 
 /**
- * A row that is locked holds a connection while its handler works, and two are left for all others.
- * Leases need three: for a claim, a renewal and a settle at the same time.
+ * A row that is locked holds a connection while its handler works, and two are left for all others; a
+ * batch is locked by one transaction, but by a lock for each of its keys. Leases need three: for a
+ * claim, a renewal and a settle at the same time, and one for each handler's transaction.
  */
 function connectionsNeeded(subscriptions: readonly AnySubscription[]): number {
   const leases = subscriptions.some(({ queue }) => queue.inbox.form === "lease");
-  const held = subscriptions.filter(({ queue }) => queue.inbox.form !== "lease")
-    .reduce((sum, { options }) => sum + options.workers, 0);
+  const held = subscriptions.reduce((sum, subscription) => sum + connectionsHeld(subscription), 0);
   if (subscriptions.length === 0) return 1;
   return held + (leases ? 3 : 2);
 }
 
+function connectionsHeld({ queue, options }: AnySubscription): number {
+  const { workers, batch = 1, transactional } = options;
+  switch (queue.inbox.form) {
+    case "row lock":
+      return workers;
+    case "advisory lock":
+      return workers * batch;
+    case "lease":
+      return transactional ? workers : 0;
+  }
+}
+
 function describe({ queue, options }: AnySubscription): string {
-  return `"${queue.name}": ${queue.inbox.form}, ${options.workers} workers`;
+  const batch = options.batch === undefined ? "" : `, batches of ${options.batch}`;
+  const transactional = options.transactional ? ", transactional" : "";
+  return `"${queue.name}": ${queue.inbox.form}, ${options.workers} workers${batch}${transactional}`;
 }

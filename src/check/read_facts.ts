@@ -2,16 +2,17 @@ import type { TableFacts } from "../driver/dialect.ts";
 import type { Driver } from "../driver/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { AnyInbox } from "../inbox.ts";
-import type { Pool } from "../pool.ts";
+import type { OpenTransaction } from "../pool.ts";
 
 /** What the database says about a table. */
 export async function readFacts(
   { dialect }: Driver,
-  pool: Pool,
+  runner: Pick<OpenTransaction, "run">,
   { description }: AnyInbox,
 ): Promise<TableFacts> {
   try {
-    return dialect.facts(description, await pool.query(dialect.inspect(description), undefined));
+    const { rows } = await runner.run(dialect.inspect(description), undefined);
+    return dialect.facts(description, rows);
   } catch (error) {
     // The schema that the table is said to be in may not exist.
     if (error instanceof DriverError && error.kind === "missing") {

@@ -5,6 +5,7 @@ import type {
   TableDescription,
   TableFacts,
 } from "../driver/dialect.ts";
+import type { SqlValue } from "../driver/driver.ts";
 import { join, type Sql, sql, type SqlPart, where } from "../driver/sql.ts";
 import { Columns } from "./columns.ts";
 import { roundUp } from "./encode_time.ts";
@@ -33,7 +34,7 @@ export function publishStatement(
     ...(generated ? { lastId: LAST_ID } : {}),
     isTaken: (error) => isTaken(error, uniqueIndexes),
     readId: (row) => columns.readId(row),
-    readIds: ([first], count) => idsFrom(first?.id as bigint, first?.step as bigint, count),
+    readIds: ([first], count) => idsFrom(first!.id!, first!.step!, count),
   };
 }
 
@@ -41,10 +42,17 @@ export function publishStatement(
  * The id of the last row that was inserted on the connection, of many that of the first: the ids of
  * one statement whose rows are counted beforehand are a step apart.
  */
-const LAST_ID = sql`SELECT LAST_INSERT_ID() AS id, @@auto_increment_increment AS step` as Sql<void>;
+const LAST_ID =
+  sql`SELECT CAST(LAST_INSERT_ID() AS CHAR) AS id, @@auto_increment_increment AS step` as Sql<void>;
 
-function idsFrom(first: bigint, step: bigint, count: number): readonly bigint[] {
-  return Array.from({ length: count }, (_, index) => BigInt(first) + BigInt(index) * BigInt(step));
+/** MySQL has a clause that needs no right but to read; MariaDB does not know it. */
+const AS_IT_IS = "/*!80001 FOR SHARE */ /*M!100000 LOCK IN SHARE MODE */";
+
+function idsFrom(first: SqlValue, step: SqlValue, count: number): readonly bigint[] {
+  return Array.from(
+    { length: count },
+    (_, index) => BigInt(String(first)) + BigInt(index) * BigInt(String(step)),
+  );
 }
 
 function rowValues(
@@ -75,7 +83,11 @@ function rowsOf(row: Sql<NewRow>, count: number): readonly Sql<readonly NewRow[]
   }));
 }
 
-/** The row that has a unique key already. */
+/**
+ * The row that has a unique key already. Read as it is now: at REPEATABLE READ, a caller's usual level,
+ * its transaction would not see a row that was committed since it began. Ids cross as text, which no
+ * client rounds.
+ */
 function find(columns: Columns): Pick<PublishStatement, "find"> {
   const { group, id, table, uniqueKey } = columns;
   if (uniqueKey === undefined) return {};
@@ -83,7 +95,7 @@ function find(columns: Columns): Pick<PublishStatement, "find"> {
     ...(group === undefined ? [] : [sql<NewRow>`${group} = ${({ group }) => group}`]),
     sql<NewRow>`${uniqueKey} = ${({ uniqueKey }) => uniqueKey}`,
   ]);
-  return { find: sql`SELECT ${id} AS id FROM ${table} ${isIt}` };
+  return { find: sql`SELECT CAST(${id} AS CHAR) AS id FROM ${table} ${isIt}${AS_IT_IS}` };
 }
 
 function due(columns: Columns, { clock }: PublishUse): Sql<NewRow> {

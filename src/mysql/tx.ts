@@ -40,20 +40,30 @@ export function mysqlTx(delivery: TransactionalDelivery): MysqlTransaction {
 /** Lets statements run in a transaction that the caller has opened. */
 export function joinTransaction(tx: MysqlTx): JoinedTransaction {
   const { execute } = Object(tx) as Partial<MysqlTransaction>;
-  if (typeof execute === "function") {
+  if (typeof execute === "function" && !isOther(tx)) {
     return joinAdapter({ query: (text, params) => execute.call(tx, text, params.map(encode)) });
   }
-  if (isQueryAdapter(tx)) {
+  if (typeof execute !== "function" && isQueryAdapter(tx)) {
     return joinAdapter({ query: (text, params) => tx.query(text, params.map(plain)) });
   }
   throw new TypeError(
     "Cannot publish in this transaction: give a connection of mysql2/promise on which it is open, " +
-      "or { query(text, params) } for that of another client",
+      "not a pool, or { query(text, params) } for that of another client",
   );
 }
 
-/** Not every client takes a `bigint`. */
+/**
+ * What has `execute` too: a pool, which runs each statement on any connection; what of mysql2 calls
+ * back, and has `promise()`; a transaction of Drizzle, whose `query` is no function.
+ */
+function isOther(tx: object): boolean {
+  const { getConnection, promise, query } = tx as Readonly<Record<string, unknown>>;
+  return getConnection !== undefined || promise !== undefined || typeof query === "object";
+}
+
+/** Not every client takes a `bigint`, and mysql2 no other bytes than those of a `Buffer`. */
 function plain(value: SqlValue): SqlValue {
+  if (value instanceof Uint8Array) return encode(value) as Uint8Array;
   if (typeof value !== "bigint") return value;
   const number = Number(value);
   return BigInt(number) === value ? number : String(value);

@@ -17,21 +17,22 @@ export interface PostgresFacts extends TableFacts {
 /**
  * Lists the columns of the table, and its indexes with the first of them, if it can be found by this
  * name. Types are named such that a cast to one leaves the length of a value as it is: `bpchar` for
- * `character`, which would cut it to one.
+ * `character`, which would cut it to one. Names of one word pass whatever the client of a caller's
+ * transaction makes of names.
  */
 export function inspect(table: TableDescription): Statement<void> {
   return {
     text: `SELECT a.attname::text AS name, format_type(a.atttypid, -1) AS type,
-  a.attnotnull::int AS not_null, nullif(a.atttypmod, -1) - 4 AS length, (a.atthasdef OR a.attidentity <> '')::int AS has_default,
+  a.attnotnull::int AS required, nullif(a.atttypmod, -1) - 4 AS length, (a.atthasdef OR a.attidentity <> '')::int AS defaulted,
   c.relkind::text AS kind, serial.name AS sequence, (
     SELECT format_type(s.seqtypid, -1) FROM pg_sequence AS s
     WHERE s.seqrelid = to_regclass(serial.name)
-  ) AS sequence_type,
+  ) AS counter,
   (EXISTS (
     SELECT FROM pg_index AS i
     WHERE i.indrelid = c.oid AND i.indisunique AND i.indpred IS NULL
       AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum
-  ))::int AS unique_alone,
+  ))::int AS alone,
   CASE WHEN row_number() OVER (ORDER BY a.attnum) = 1 THEN (
     SELECT json_agg(json_build_object(
       'columns', (
@@ -65,10 +66,10 @@ export function facts(table: TableDescription, rows: readonly SqlRow[]): Postgre
     errorLength: lengthOf(rows, table.lastError),
     all: columns,
     demanded: new Set(
-      rows.filter((row) => Number(row.not_null) && !Number(row.has_default))
+      rows.filter((row) => Number(row.required) && !Number(row.defaulted))
         .map(({ name }) => String(name)),
     ),
-    nullable: new Set(rows.filter((row) => !Number(row.not_null)).map(({ name }) => String(name))),
+    nullable: new Set(rows.filter((row) => !Number(row.required)).map(({ name }) => String(name))),
   };
 }
 
@@ -162,7 +163,7 @@ function wrongNull(
   column: string,
   rows: readonly SqlRow[],
 ): Finding | undefined {
-  const notNull = Boolean(Number(rows.find(({ name }) => name === column)?.not_null));
+  const notNull = Boolean(Number(rows.find(({ name }) => name === column)?.required));
   const [target, name] = [quoteTable(table.table), quote(column)];
   const alter = `ALTER TABLE ${target} ALTER COLUMN ${name}`;
   if (column === table.priority && !notNull) {
@@ -199,9 +200,9 @@ function narrowId(
 ): readonly SchemaProblem[] {
   const { column } = table.id;
   const row = rows.find(({ name }) => name === column);
-  const [own, sequence] = [columns.get(column) ?? "", String(row?.sequence_type ?? "")];
+  const [own, sequence] = [columns.get(column) ?? "", String(row?.counter ?? "")];
   const narrowest = NARROW.find(({ type }) => type === own || type === sequence);
-  if (narrowest === undefined || !Number(row?.has_default)) return [];
+  if (narrowest === undefined || !Number(row?.defaulted)) return [];
   const isNarrow = (found: string): boolean => NARROW.some(({ type }) => type === found);
   const fixes = [
     ...(isNarrow(own)
@@ -223,13 +224,13 @@ const NARROW = [{ type: "smallint", most: "32,767" }, { type: "integer", most: "
 function idProblem(table: TableDescription, row: SqlRow | undefined): Finding | undefined {
   if (row === undefined) return undefined;
   const [target, id] = [quoteTable(table.table), quote(table.id.column)];
-  if (!Number(row.unique_alone)) {
+  if (!Number(row.alone)) {
     return {
       problem: "the id is not unique",
       fix: `make it the primary key: ALTER TABLE ${target} ADD PRIMARY KEY (${id})`,
     };
   }
-  if (table.id.generatedBy === "service" || Number(row.has_default)) return undefined;
+  if (table.id.generatedBy === "service" || Number(row.defaulted)) return undefined;
   return {
     problem: "nothing generates the id",
     fix: `give the column a default, or generate ids: ` +

@@ -8,7 +8,7 @@ import { send } from "./values.ts";
 export interface PostgresTransaction extends PostgresStatements {
   /** Runs a statement that is written as a template, whose values become its parameters. */
   // deno-lint-ignore no-explicit-any -- what postgres.js gives is typed by the caller
-  <Row = any>(text: TemplateStringsArray, ...values: readonly unknown[]): PromiseLike<Row[]>;
+  <Row = any>(text: TemplateStringsArray, ...values: any[]): PromiseLike<Row[]>;
   /** Runs work that can be undone by itself. */
   savepoint(work: (sql: PostgresTransaction) => unknown): Promise<unknown>;
 }
@@ -46,9 +46,14 @@ export function joinTransaction(tx: PostgresTx, prepare: boolean): JoinedTransac
       },
     };
   }
-  if (typeof unsafe !== "function" && isQueryAdapter(tx)) return joinAdapter(tx);
+  if (typeof unsafe !== "function" && isQueryAdapter(tx) && !isPool(tx)) return joinAdapter(tx);
   throw new TypeError(
     "Cannot publish in this transaction: give the one that sql.begin of postgres.js gives, " +
-      "not the client itself, or { query(text, params) } for that of another client",
+      "not the client itself, or { query(text, params) } for that of another client, not for a pool",
   );
+}
+
+/** A pool of node-postgres has `query` as its clients have, but runs each statement on any of them. */
+function isPool(tx: QueryAdapter): boolean {
+  return typeof (tx as Partial<Record<"totalCount", unknown>>).totalCount === "number";
 }

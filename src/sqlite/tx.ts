@@ -37,7 +37,8 @@ export async function sqliteTx<Handle = NodeSqliteHandle>(
 /** Lets statements run in a transaction that the caller has opened. */
 export function joinTransaction(tx: SqliteTx): JoinedTransaction {
   const { prepare } = Object(tx) as Partial<NodeSqliteHandle>;
-  if (typeof prepare !== "function") {
+  // Handles of other libraries have `prepare` too.
+  if (typeof prepare !== "function" || !("isTransaction" in tx || "int64" in tx)) {
     if (isQueryAdapter(tx)) return joinAdapter(tx);
     throw new TypeError(
       "Cannot publish in this transaction: give the DatabaseSync of node:sqlite or the Database of " +

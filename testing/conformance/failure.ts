@@ -17,6 +17,7 @@ import { FULL_MARKED_TABLES, FULL_TABLES } from "./full_service.ts";
 import { type FormTest, inEachForm } from "./in_each_form.ts";
 import { queueOf, rolesService, subscribe } from "./roles_service.ts";
 import type { Job } from "./lease_service.ts";
+import { sleep } from "./sleep.ts";
 import type { ConformanceTest } from "./test_database.ts";
 
 /** What becomes of messages that fail. */
@@ -184,7 +185,7 @@ const tests: readonly FormTest[] = [
       const reasons: unknown[] = [];
       const jobs = subscribe(table, "jobs", async (_, { signal, attempt }) => {
         if (attempt === 2) return ack();
-        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+        while (!signal.aborted) await sleep(100);
         reasons.push(signal.reason);
       }, { timeout: { minutes: 2 }, backoff: { first: 5_000 } });
       await using test = await TestApp.start(rolesService(database.connect(), table, jobs));
