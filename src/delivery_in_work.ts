@@ -7,7 +7,7 @@ import type { Headers } from "./headers.ts";
 import { type Inside, runOutside } from "./inside_transaction.ts";
 import { logOf } from "./log.ts";
 import { isOutcome, type Outcome } from "./outcome.ts";
-import type { OpenTransaction } from "./pool.ts";
+import type { OpenTransaction } from "./held_transaction.ts";
 import type { PublishColumns, PublishTime } from "./publish_options.ts";
 import type { Published, Publisher } from "./publisher.ts";
 import type { AnyQueue, Queue } from "./queue.ts";

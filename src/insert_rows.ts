@@ -1,7 +1,7 @@
 import type { MessageId, NewRow, PublishStatement } from "./driver/dialect.ts";
 import type { QueryResult } from "./driver/driver.ts";
 import { DriverError } from "./errors.ts";
-import type { OpenTransaction } from "./pool.ts";
+import type { OpenTransaction } from "./held_transaction.ts";
 
 /** A row that was to be inserted: its id, and whether it was; else that of the row with its key. */
 export interface Inserted {

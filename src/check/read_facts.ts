@@ -2,7 +2,7 @@ import type { TableFacts } from "../driver/dialect.ts";
 import type { Driver } from "../driver/driver.ts";
 import { DriverError } from "../errors.ts";
 import type { AnyInbox } from "../inbox.ts";
-import type { OpenTransaction } from "../pool.ts";
+import type { OpenTransaction } from "../held_transaction.ts";
 
 /** What the database says about a table. */
 export async function readFacts(

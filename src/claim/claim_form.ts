@@ -1,5 +1,5 @@
 import type { MessageId, RowContent } from "../driver/dialect.ts";
-import type { OpenTransaction } from "../pool.ts";
+import type { OpenTransaction } from "../held_transaction.ts";
 
 /** What a settle does to the row. */
 export type Settlement =

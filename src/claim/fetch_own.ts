@@ -1,7 +1,7 @@
 import { now } from "../clock.ts";
 import type { LockedRow, OwnFetch } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
-import type { OpenTransaction } from "../pool.ts";
+import type { OpenTransaction } from "../held_transaction.ts";
 
 /** What rows hold for their handler, read by a statement of the service's own, if there is one. */
 export async function fetchOwn(

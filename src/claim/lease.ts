@@ -11,7 +11,8 @@ import type {
 import type { SqlRow } from "../driver/driver.ts";
 import { query, type Steps } from "../driver/steps.ts";
 import { TimeoutError } from "../errors.ts";
-import { type HeldTransaction, type Pool, withEnd } from "../pool.ts";
+import { type HeldTransaction, withEnd } from "../held_transaction.ts";
+import type { Pool } from "../pool.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ClaimForm } from "./claim_form.ts";
 import { DatabaseClock } from "./database_clock.ts";

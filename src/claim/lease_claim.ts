@@ -7,7 +7,7 @@ import {
   type DriverErrorKind,
   LeaseLostError,
 } from "../errors.ts";
-import type { HeldTransaction } from "../pool.ts";
+import type { HeldTransaction } from "../held_transaction.ts";
 import type { Claim, Settlement } from "./claim_form.ts";
 
 /** What ends a claim: a settlement, or giving a row back that no handler has seen. */

@@ -1,4 +1,4 @@
-import type { HeldTransaction, OpenTransaction } from "../pool.ts";
+import type { HeldTransaction, OpenTransaction } from "../held_transaction.ts";
 import { Savepoint } from "./savepoint.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { AdvisoryLockStatements } from "../driver/dialect.ts";
 import type { Statement } from "../driver/statement.ts";
 import { run } from "../driver/steps.ts";
-import type { LockSession } from "../pool.ts";
+import type { LockSession } from "../lock_session.ts";
 
 /** A lock of the service's own, which its other code takes too; without one nothing is done. */
 export class OwnLock {

@@ -1,6 +1,7 @@
 import type { RowLockStatements } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
-import type { HeldTransaction, Pool } from "../pool.ts";
+import type { HeldTransaction } from "../held_transaction.ts";
+import type { Pool } from "../pool.ts";
 import type { ClaimForm } from "./claim_form.ts";
 import { fetchOwn } from "./fetch_own.ts";
 import { claimOneByOne } from "./claim_one_by_one.ts";

@@ -1,4 +1,4 @@
-import type { OpenTransaction } from "../pool.ts";
+import type { OpenTransaction } from "../held_transaction.ts";
 
 /**
  * What a handler writes in a transaction that also holds its row stands behind a savepoint: it can be

@@ -1,5 +1,5 @@
 import type { LockedRow, MessageId, RowContent } from "../driver/dialect.ts";
-import type { OpenTransaction } from "../pool.ts";
+import type { OpenTransaction } from "../held_transaction.ts";
 import { AlreadySettledError } from "../errors.ts";
 import type { Claim, Settlement } from "./claim_form.ts";
 
