@@ -9,8 +9,8 @@ import type { TestDatabase } from "./test_database.ts";
 import { untilPublished } from "./until_published.ts";
 import { Watcher } from "./watcher.ts";
 
-/** How long before its return the handler kills the server, in milliseconds; `undefined` to wait. */
-const LEADS: readonly (number | undefined)[] = [undefined, 0, 2, 4];
+/** How long after its handler's return the server is killed, in milliseconds; `"before"` it first. */
+const KILLS = ["before", 0, 1, 3] as const;
 
 /** Registers, for each form, that a server's crash between write and commit leaves both or neither. */
 export function testCommitCrash(
@@ -36,7 +36,7 @@ async function crashInAcks(
   connect: (url: string) => Driver,
   write: TestDatabase["write"],
 ): Promise<void> {
-  const runs: number[] = LEADS.map(() => 0);
+  const runs: number[] = KILLS.map(() => 0);
   let killing = Promise.resolve();
   const { app, queue } = noteService(connect(server.url), form, {
     write,
@@ -44,15 +44,15 @@ async function crashInAcks(
     then: async ({ name }) => {
       const round = Number(name);
       if (++runs[round]! > 1) return;
-      const lead = LEADS[round];
-      killing = server.kill();
-      await (lead === undefined ? killing : sleep(lead));
+      const delay = KILLS[round]!;
+      killing = delay === "before" ? server.kill() : sleep(delay).then(() => server.kill());
+      if (delay === "before") await killing;
     },
   });
   await using watcher = await Watcher.open(connect(server.url));
   await watcher.rows(CREATE_NOTES);
   await using test = await TestApp.startLive(app);
-  const names = LEADS.map((_, round) => `${round}`);
+  const names = KILLS.map((_, round) => `${round}`);
   for (const [round, name] of names.entries()) {
     await untilPublished(() => test.publish(queue, { name }, { uniqueKey: name }));
     while (runs[round] === 0) await sleep(5);
@@ -65,5 +65,5 @@ async function crashInAcks(
   assert.deepEqual(notes.map(({ note }) => note), names);
   assert.deepEqual(await watcher.rows("SELECT id FROM jobs"), []);
   assert.equal(runs[0], 2, "the server was killed before the handler returned");
-  console.log(`${LEADS.length} crashes; the handler ran ${runs.join(", ")} times`);
+  console.log(`${KILLS.length} crashes; the handler ran ${runs.join(", ")} times`);
 }

@@ -2,8 +2,12 @@ import type { ConformanceTest, TestDatabase } from "./test_database.ts";
 import { advisoryLockTests } from "./advisory_lock.ts";
 import { drainTests } from "./drain.ts";
 import { batchTests } from "./batch.ts";
+import { byHandTests } from "./by_hand.ts";
+import { commitFaultTests } from "./commit_faults.ts";
+import { crashLoopTests } from "./crash_loop.ts";
 import { failureTests } from "./failure.ts";
 import { fifoTests } from "./fifo.ts";
+import { fifoCrashTests } from "./fifo_crash.ts";
 import { leaseClaimTests } from "./lease_claim.ts";
 import { leaseCrashTests } from "./lease_crash.ts";
 import { leaseRenewTests } from "./lease_renew.ts";
@@ -11,6 +15,7 @@ import { leaseSettleTests } from "./lease_settle.ts";
 import { leaseTokenTests } from "./lease_token.ts";
 import { rowLockTests } from "./row_lock.ts";
 import { rolesTests } from "./roles.ts";
+import { outcomeTableTests } from "./outcome_table.ts";
 import { publishTests } from "./publish.ts";
 import { publishingTests } from "./publishing.ts";
 import { transactionalTests } from "./transactional.ts";
@@ -55,10 +60,15 @@ const SUITE: readonly ConformanceTest[] = [
   ...rowLockTests,
   ...advisoryLockTests,
   ...rolesTests,
+  ...outcomeTableTests,
   ...failureTests,
+  ...crashLoopTests,
   ...batchTests,
+  ...byHandTests,
   ...transactionalTests,
+  ...commitFaultTests,
   ...fifoTests,
+  ...fifoCrashTests,
   ...stopTests,
   ...drainTests,
 ];
