@@ -17,6 +17,7 @@ import type {
 import type { SqlRow, SqlValue } from "./driver/driver.ts";
 import { columnNames, type TimeRole } from "./driver/roles.ts";
 import type { Statement } from "./driver/statement.ts";
+import { DeclarationError } from "./errors.ts";
 import { type OwnStatements, piecesOf } from "./own_statements.ts";
 
 /** What the values of statements are made from: all of it may be there, or little. */
@@ -63,7 +64,7 @@ export class ByHand {
       ...this.#endings(),
       ...(claim === undefined ? {} : {
         find: { first: [], each: [this.#statement(claim)] },
-        read: (row) => built.read(this.#aliased(row)),
+        read: (row) => built.read(this.#aliased(row, "claim")),
       }),
       ...(fetch === undefined ? {} : { fetch: this.#fetch(fetch) }),
     };
@@ -93,7 +94,7 @@ export class ByHand {
           take: plan.take,
           ...(plan.kind === "at once" ? {} : { fetch: plan.fetch }),
         },
-        readId: (row) => built.readId("id" in row ? row : this.#aliased(row)),
+        readId: (row) => built.readId(this.#withId(row)),
       }),
     };
   }
@@ -107,7 +108,7 @@ export class ByHand {
       ...(claim === undefined ? {} : {
         candidates: { first: [], each: [{ first: this.#statement(claim), next: NOTHING }] },
         readCandidate: (row): Candidate => {
-          const { id } = built.readCandidate(this.#aliased(row));
+          const { id } = built.readCandidate(this.#aliased(row, "claim"));
           return { id, key: this.#keyOf(row), due: null, held: false };
         },
       }),
@@ -123,6 +124,15 @@ export class ByHand {
     const { publish } = this.#own;
     if (publish === undefined) return built;
     const { id } = columnNames(this.#table);
+    const { table, id: { generatedBy } } = this.#table;
+    if (
+      generatedBy === "database" && built.lastId === undefined && !/\breturning\b/i.test(publish)
+    ) {
+      throw new DeclarationError(
+        `Cannot publish to "${table}" by its own statement, which does not return the id: ` +
+          `end it with RETURNING ${id}`,
+      );
+    }
     return {
       ...built,
       insert: this.#compile<NewRow>(publish, {
@@ -155,7 +165,7 @@ export class ByHand {
   }
 
   #fetch(sql: string): OwnFetch {
-    return { statement: this.#statement(sql), alias: (row) => this.#aliased(row) };
+    return { statement: this.#statement(sql), alias: (row) => this.#aliased(row, "fetch") };
   }
 
   /** A statement of a claimed row, or of a claim. */
@@ -196,8 +206,9 @@ export class ByHand {
   }
 
   /** A row under the names that built-in statements give to its columns. */
-  #aliased(row: SqlRow): SqlRow {
+  #aliased(row: SqlRow, statement: "claim" | "fetch"): SqlRow {
     const names = columnNames(this.#table);
+    this.#demand(row, statement, statement === "claim" ? names.id : names.payload);
     const roles = {
       id: names.id,
       payload: names.payload,
@@ -212,8 +223,28 @@ export class ByHand {
     return Object.fromEntries([...aliased, ...whole]);
   }
 
+  /** Rows that the built-in statements have written name the id in their own way. */
+  #withId(row: SqlRow): SqlRow {
+    const { id } = columnNames(this.#table);
+    if ("id" in row) return row;
+    this.#demand(row, "claim", id);
+    return { id: row[id!]! };
+  }
+
+  /** What a statement leaves out could only be taken for NULL. */
+  #demand(row: SqlRow, statement: "claim" | "fetch", column: string | undefined): void {
+    if (column === undefined || column in row) return;
+    throw new DeclarationError(
+      `Cannot use the statement ${statement} of "${this.#table.table}": it returns ` +
+        `${Object.keys(row).join(", ")}, but not the column "${column}"`,
+    );
+  }
+
   #keyOf(row: SqlRow): string {
     const parts = this.#table.lockKey ?? [];
+    for (const part of parts) {
+      if (typeof part !== "string") this.#demand(row, "claim", part.column);
+    }
     return parts.map((part) => typeof part === "string" ? part : String(row[part.column] ?? ""))
       .join("");
   }

@@ -8,14 +8,14 @@ import { AlreadySettledError, ShutdownError, TimeoutError } from "./errors.ts";
 import { runInside } from "./inside_transaction.ts";
 import { isOutcome, retry } from "./outcome.ts";
 import type { DeliveryRecord, Runtime } from "./runtime.ts";
-import { canBury, type Decision, decisionOf, giveUp, isSpent } from "./settlement.ts";
+import { canBury, type Decision, decisionOf, giveUp, giveUpUnseen, isSpent } from "./settlement.ts";
 import { asError } from "./thrown.ts";
 
 /** What deliveries work with. */
 export interface DeliveriesContext extends DeliveryContext {
   readonly runtime: Runtime;
-  /** Whether a handler that kills its process has spent an attempt. */
-  readonly countsCrashes: boolean;
+  /** Whether a message is to be tried by itself, after a batch has failed, whatever its attempts. */
+  readonly isAlone: (claim: Claim) => boolean;
 }
 
 /** One claim on its way. */
@@ -53,7 +53,7 @@ async function decideInside(part: readonly Work[], context: DeliveriesContext): 
   if (handed.length === 0) return false;
   try {
     const returned = await handle(handed, context);
-    for (const { delivery } of handed) await delivery!.untilSettled();
+    for (const { delivery } of handed) await delivery!.end();
     for (const [index, work] of handed.entries()) {
       decide(
         work,
@@ -64,23 +64,27 @@ async function decideInside(part: readonly Work[], context: DeliveriesContext): 
     return false;
   } catch (thrown) {
     for (const work of handed) {
-      await work.delivery!.untilSettled();
-      decide(work, context, () => {
-        throw thrown;
-      });
+      await work.delivery!.end();
+      const error = asError(thrown, `The handler of queue "${context.subscription.queue.name}"`);
+      // Which of several has made it fail is not known: each is to be tried by itself.
+      if (handed.length > 1 && work.delivery!.settledAs === undefined) {
+        work.decision = again(error, work, context);
+      } else fail(error, work, context, "error");
     }
     return handed.length > 1;
   }
 }
 
-/** Decodes the message, unless its attempts are spent: its handler may have killed every process. */
+/**
+ * Decodes the message, unless its attempts are spent: its handler may have killed every process, or
+ * its settles may have failed.
+ */
 async function prepare(work: Work, context: DeliveriesContext): Promise<void> {
   const { claim, record } = work;
-  const { subscription, countsCrashes } = context;
+  const { subscription } = context;
   const { maxAttempts = Infinity } = subscription.options;
-  const spent = (): Decision =>
-    giveUp(subscription, claim.attempt! - 1, "its handler never came to an end");
-  const isSpent = countsCrashes && (claim.attempt ?? 0) > maxAttempts;
+  const spent = (): Decision => giveUpUnseen(subscription, claim);
+  const isSpent = (claim.attempt ?? 0) > maxAttempts && !context.isAlone(claim);
   if (isSpent && canBury(subscription)) return decide(work, context, spent);
   try {
     const headers = decodeRowHeaders(claim, subscription);
@@ -201,7 +205,7 @@ function afterFailure(
         error,
       };
     case "fail-fast":
-      return { outcome: retry(), settlement: { kind: "interrupt" }, error, isFatal: true };
+      return { outcome: retry(), settlement: { kind: "release" }, error, isFatal: true };
     case "retry": {
       // Nobody could tell what was lost if a message that nobody can read were dropped.
       const mayGiveUp = what === "error" || canBury(subscription);

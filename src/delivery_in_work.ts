@@ -2,7 +2,7 @@ import type { Claim } from "./claim/claim_form.ts";
 import { inThisContext } from "./clock.ts";
 import type { Delivery, DeliveryLog } from "./delivery.ts";
 import { setTransaction } from "./driver/delivery_transaction.ts";
-import { DeclarationError } from "./errors.ts";
+import { ClosedError, DeclarationError } from "./errors.ts";
 import type { Headers } from "./headers.ts";
 import { type Inside, runOutside } from "./inside_transaction.ts";
 import { logOf } from "./log.ts";
@@ -41,7 +41,10 @@ export class DeliveryInWork implements Delivery {
   readonly #claim: Claim;
   readonly #abort = new AbortController();
   #transaction: OpenTransaction | undefined;
-  #published = new Set<AnyQueue>();
+  readonly #published = new Set<AnyQueue>();
+  /** What the handler has begun to publish, and perhaps not waited for. */
+  readonly #publishing = new Set<Promise<unknown>>();
+  #hasEnded = false;
   #settledAs: Outcome | undefined;
   #settling: Promise<void> | undefined;
 
@@ -89,22 +92,22 @@ export class DeliveryInWork implements Delivery {
 
   /** Opens the handler's transaction, unless it is open. */
   async open(): Promise<OpenTransaction> {
+    this.#refuseEnded("open a transaction");
     this.#transaction ??= await runOutside(() => this.#claim.transaction());
     this.inside.isOpen = true;
     return this.#transaction;
   }
 
-  async publish<In>(
+  publish<In>(
     queue: Queue<In, unknown>,
     message: NoInfer<In>,
     options: PublishColumns & PublishTime = {},
   ): Promise<Published> {
-    const { publisher } = this.#context;
-    if (!this.transactional) return await publisher.publish(queue as AnyQueue, message, options);
-    const transaction = await this.open();
-    const published = await publisher.publishIn(transaction, queue as AnyQueue, message, options);
-    this.#published.add(queue as AnyQueue);
-    return published;
+    const publishing = this.#publish(queue as AnyQueue, message, options);
+    this.#publishing.add(publishing);
+    // A handler that does not wait for it must not end the process by it.
+    publishing.catch(() => {}).finally(() => this.#publishing.delete(publishing));
+    return publishing;
   }
 
   settle(outcome: Outcome): Promise<void> {
@@ -115,13 +118,17 @@ export class DeliveryInWork implements Delivery {
     return settling;
   }
 
-  /** Waits for a settle that the handler has begun, and perhaps not waited for itself. */
-  async untilSettled(): Promise<void> {
-    await this.#settling?.catch(() => {});
+  /**
+   * The handler has ended: nothing more can be done with its delivery. Resolves when what it has begun,
+   * and perhaps not waited for itself, is done.
+   */
+  async end(): Promise<void> {
+    this.#hasEnded = true;
+    await Promise.allSettled([...this.#publishing, this.#settling]);
   }
 
   /** The message is settled; whoever waits for what was published with it is told if it is there. */
-  ended({ kind }: Outcome): void {
+  tell({ kind }: Outcome): void {
     this.inside.isOpen = false;
     if (kind !== "ack") return;
     for (const queue of this.#published) this.#context.publisher.wake(queue);
@@ -142,9 +149,37 @@ export class DeliveryInWork implements Delivery {
       );
     }
     const decision = decisionOf(outcome, subscription, this.attempt);
+    // Only what was published before can be part of it.
+    if (this.transactional) this.#hasEnded = true;
+    await Promise.allSettled(this.#publishing);
     await runOutside(() => this.#claim.settle(decision.settlement!));
     this.#settledAs = decision.outcome;
-    this.ended(decision.outcome);
+    this.tell(decision.outcome);
+  }
+
+  async #publish(
+    queue: AnyQueue,
+    message: unknown,
+    options: PublishColumns & PublishTime,
+  ): Promise<Published> {
+    const { publisher } = this.#context;
+    this.#refuseEnded(`publish to queue "${queue.name}"`);
+    if (!this.transactional) return await publisher.publish(queue, message, options);
+    const transaction = await this.open();
+    const published = await publisher.publishIn(transaction, queue, message, options);
+    this.#published.add(queue);
+    return published;
+  }
+
+  #refuseEnded(what: string): void {
+    if (!this.#hasEnded) return;
+    const error = new ClosedError(
+      `Cannot ${what}: the delivery of message ${this.id} of queue "${this.queue}" has ended; ` +
+        `wait in the handler for what it does`,
+    );
+    // Whoever has not waited for its own work does not see what it rejects with either.
+    this.log.error("A handler goes on after its end: {error}", { error });
+    throw error;
   }
 
   #offerTransaction(): void {

@@ -10,8 +10,8 @@ export type Headers = Readonly<Record<string, string>>;
  * @throws {PayloadError} if one is not text, or text that no database can hold; it names the header
  */
 export function encodeHeaders(headers: Headers): string {
-  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) {
-    throw new PayloadError(`the headers are ${String(headers)}; give { name: "text", … }`);
+  if (!isPlainObject(headers)) {
+    throw new PayloadError(`the headers are ${describe(headers)}; give { name: "text", … }`);
   }
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value !== "string") {
@@ -26,6 +26,17 @@ export function encodeHeaders(headers: Headers): string {
     }
   }
   return JSON.stringify(headers);
+}
+
+/** A `Map`, or the `Headers` of a request, would seem to hold nothing. */
+function isPlainObject(value: unknown): value is Headers {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+function describe(value: unknown): string {
+  return Object(value)?.constructor?.name ?? typeof value;
 }
 
 /**

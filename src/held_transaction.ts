@@ -2,6 +2,7 @@ import { inRealTime } from "./clock.ts";
 import type { QueryResult, Session } from "./driver/driver.ts";
 import type { Statement } from "./driver/statement.ts";
 import type { Steps } from "./driver/steps.ts";
+import { ClosedError } from "./errors.ts";
 import { runOn, runSteps } from "./run_on_session.ts";
 
 /** A transaction in which a caller's statements run, whoever ends it. */
@@ -29,6 +30,7 @@ export interface HeldTransaction extends OpenTransaction {
 /** A held transaction on a session of a driver. */
 export class HeldSession implements HeldTransaction {
   readonly #session: Session;
+  #hasEnded = false;
 
   constructor(session: Session) {
     this.#session = session;
@@ -46,15 +48,20 @@ export class HeldSession implements HeldTransaction {
     return await inRealTime(() => this.#session.tryLock(key)) !== undefined;
   }
 
-  run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
+  // deno-lint-ignore require-await -- a refusal is a rejection
+  async run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
+    this.#refuseEnded();
     return runOn(this.#session, statement, values);
   }
 
-  runSteps<T>(makeSteps: () => Steps<T>): Promise<T> {
+  // deno-lint-ignore require-await -- a refusal is a rejection
+  async runSteps<T>(makeSteps: () => Steps<T>): Promise<T> {
+    this.#refuseEnded();
     return runSteps(this.#session, makeSteps());
   }
 
   async commit(): Promise<void> {
+    this.#refuseEnded();
     try {
       await inRealTime(() => this.#session.commit());
     } finally {
@@ -63,7 +70,14 @@ export class HeldSession implements HeldTransaction {
   }
 
   rollback(): Promise<void> {
+    this.#hasEnded = true;
     return inRealTime(() => this.#session.release());
+  }
+
+  /** Its session would run what comes late by itself, and perhaps on another connection. */
+  #refuseEnded(): void {
+    if (!this.#hasEnded) return;
+    throw new ClosedError("Cannot use a transaction that has ended: write before it is ended");
   }
 }
 

@@ -134,6 +134,14 @@ function checkText(
   if (typeof text !== "string" || text === "") {
     throw new TypeError(`${cannot} with ${describeValue(text)} as ${role}: give text`);
   }
+  if (role === "uniqueKey" && text.endsWith(" ")) {
+    throw new TypeError(
+      `${cannot} with ${
+        describeValue(text)
+      } as ${role}: MySQL and MariaDB do not tell texts apart ` +
+        `by spaces at their end; leave them out`,
+    );
+  }
   return storable(text, `${cannot} with this ${role}`);
 }
 
@@ -242,7 +250,8 @@ function checkValue(name: string, value: unknown, cannot: string): SqlValue {
   );
 }
 
-const OPTIONS: readonly string[] = [
+/** The options of a message, whatever it is published in. */
+export const MESSAGE_OPTIONS: readonly string[] = [
   "delay",
   "at",
   "priority",
@@ -250,7 +259,7 @@ const OPTIONS: readonly string[] = [
   "uniqueKey",
   "headers",
   "columns",
-  "tx",
 ];
+const OPTIONS: readonly string[] = [...MESSAGE_OPTIONS, "tx"];
 const FIRST_INSTANT = 0;
 const END_OF_INSTANTS = Date.UTC(10_000, 0);

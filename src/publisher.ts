@@ -12,8 +12,14 @@ import { type Inserted, insertMany, insertOne } from "./insert_rows.ts";
 import { runInside } from "./inside_transaction.ts";
 import type { OpenTransaction } from "./held_transaction.ts";
 import type { Pool } from "./pool.ts";
-import { checkPublish, type PublishManyOptions, type PublishOptions } from "./publish_options.ts";
+import {
+  checkPublish,
+  MESSAGE_OPTIONS,
+  type PublishManyOptions,
+  type PublishOptions,
+} from "./publish_options.ts";
 import type { AnyQueue } from "./queue.ts";
+import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** What a publish gives back. */
@@ -90,7 +96,9 @@ export class Publisher {
     const rows: NewRow[] = [];
     const all = [...messages];
     for (const [index, message] of all.entries()) {
-      const options = { ...common, ...each?.(message, index) } as PublishOptions;
+      const own = each?.(message, index) ?? {};
+      refuseUnknownOptions(`Cannot publish message ${index} by each`, own, MESSAGE_OPTIONS);
+      const options = { ...common, ...own } as PublishOptions;
       rows.push(await this.#rowOf(queue, message, options));
     }
     const inserted = await this.#attempt(queue, () => this.#insertAll(queue, rows, place));

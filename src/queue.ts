@@ -59,6 +59,14 @@ export function declareQueue<
   inbox: Inbox<In, Out, F, Attempt, Table>,
   name: string,
 ): Queue<In, Out, F, Attempt, Table> {
+  if (typeof name === "string" && / $/.test(name)) {
+    throw new DeclarationError(
+      `Cannot name a queue of "${inbox.table}" ${
+        JSON.stringify(name)
+      }: MySQL and MariaDB do not tell ` +
+        `names apart by spaces at their end; leave them out`,
+    );
+  }
   if (typeof name !== "string" || name === "") {
     throw new DeclarationError(
       `Cannot name a queue of "${inbox.table}" ${JSON.stringify(name)}: give a name or none`,

@@ -17,7 +17,7 @@ export async function settleDelivery(work: Work, context: DeliveriesContext): Pr
   record.outcome = decision.outcome;
   record.error = decision.error;
   await settle(claim, decision, record, context.subscription);
-  if (record.settled) delivery?.ended(decision.outcome);
+  if (record.settled) delivery?.tell(decision.outcome);
   record.endedAt = now();
   context.runtime.observe({ type: "settled", delivery: record });
 }
@@ -34,7 +34,7 @@ async function settle(
   try {
     if (decision.settlement !== undefined) await claim.settle(decision.settlement);
     record.settled = true;
-    logGivenUp(record, subscription);
+    logGivenUp(record, decision);
   } catch (thrown) {
     record.error = asError(thrown, "The settle");
     log(record, record.error, "was not settled");
@@ -57,15 +57,11 @@ async function comeBackLater(
 }
 
 /** That a message was given up is told, with the reason, of which perhaps nothing else is left. */
-function logGivenUp(record: DeliveryRecord, { options }: AnySubscription): void {
-  const { queue, id, outcome } = record;
+function logGivenUp({ queue, id, outcome }: DeliveryRecord, { isLoss }: Decision): void {
   if (outcome?.kind !== "drop" && outcome?.kind !== "deadLetter") return;
   const what = outcome.kind === "drop" ? "dropped" : "dead-lettered";
   const values = { queue, id, what, reason: outcome.reason };
   const message = "Message {id} of {queue} is {what}: {reason}";
-  // Nobody has asked for it, and nothing of the message is left.
-  const isLoss = outcome.kind === "drop" && record.error !== undefined &&
-    options.onFailure.error !== "drop" && options.onFailure.decode !== "drop";
   if (isLoss) LOG.error(message, values);
   else LOG.info(message, values);
 }

@@ -1,4 +1,4 @@
-import type { Settlement } from "./claim/claim_form.ts";
+import type { Claim, Settlement } from "./claim/claim_form.ts";
 import { deadLetterId } from "./dead_letter.ts";
 import { DeclarationError } from "./errors.ts";
 import { deadLetter, drop, type Outcome } from "./outcome.ts";
@@ -15,6 +15,8 @@ export interface Decision {
   readonly error?: Error;
   /** Whether the app is to stop for it. */
   readonly isFatal?: boolean;
+  /** Whether the message is lost though nobody has asked for that. */
+  readonly isLoss?: boolean;
 }
 
 /**
@@ -70,10 +72,27 @@ export function giveUp(
     ? reason
     : `Attempt ${attempt} of ${maxAttempts}: ${reason}`;
   if (canBury(subscription)) return bury(subscription, deadLetter(why), reason);
-  return {
-    outcome: drop(why),
-    settlement: { kind: "remove", acked: false, error: errorText(reason) },
-  };
+  return lose(why, errorText(reason));
+}
+
+/**
+ * Likewise for a message that comes with its attempts spent, and that no handler is to see again. What
+ * is known of its last failure stays.
+ */
+export function giveUpUnseen(
+  subscription: AnySubscription,
+  { attempt, content }: Pick<Claim, "attempt" | "content">,
+): Decision {
+  const { maxAttempts } = subscription.options;
+  const how = content.hasFailed ? "" : ": its handler never came to an end";
+  const why = `Its attempts are spent, ${attempt! - 1} of ${maxAttempts}${how}`;
+  const error = content.hasFailed ? undefined : why;
+  if (canBury(subscription)) return bury(subscription, deadLetter(why), error);
+  return lose(why, error);
+}
+
+function lose(why: string, error: string | undefined): Decision {
+  return { outcome: drop(why), settlement: { kind: "remove", acked: false, error }, isLoss: true };
 }
 
 /** Whether there is a place for messages that are given up. */

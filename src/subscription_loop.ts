@@ -60,7 +60,7 @@ export class SubscriptionLoop {
 
   constructor(options: SubscriptionLoopOptions) {
     this.#options = options;
-    this.#context = { ...options, countsCrashes: options.form.countsCrashes };
+    this.#context = { ...options, isAlone: ({ id }) => this.#alone.has(id) };
   }
 
   /** The queue whose messages it handles. */

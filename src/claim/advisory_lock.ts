@@ -27,7 +27,6 @@ export interface AdvisoryLockFormOptions {
  */
 export class AdvisoryLockForm implements ClaimForm {
   readonly keepsOthersBack = true;
-  readonly countsCrashes = true;
   readonly #options: AdvisoryLockFormOptions;
   readonly #search: CandidateSearch;
   readonly #delayWarning: DelayWarning;

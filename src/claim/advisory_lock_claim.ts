@@ -91,8 +91,8 @@ export class AdvisoryLockClaim extends SessionClaim {
   }
 
   async #settle(settlement: Settlement): Promise<void> {
-    const { statements: { remove, drop = remove, free, delay, bury }, delayWarning } =
-      this.#options;
+    const { statements, delayWarning } = this.#options;
+    const { remove, drop = remove, free, delay, bury, giveBack } = statements;
     switch (settlement.kind) {
       case "remove":
         return await this.#remove(settlement.acked ? remove : drop, {
@@ -108,6 +108,8 @@ export class AdvisoryLockClaim extends SessionClaim {
       }
       case "interrupt":
         return;
+      case "release":
+        return giveBack === undefined ? undefined : await this.#write(giveBack, this.#row);
       case "delay":
         if (delay !== undefined) {
           const { error, delay: length } = settlement;

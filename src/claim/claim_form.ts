@@ -9,6 +9,8 @@ export type Settlement =
   | { readonly kind: "free"; readonly error?: string }
   /** Makes it claimable now, because the app stops: its attempt is spent where a crash spends one. */
   | { readonly kind: "interrupt" }
+  /** Makes it claimable now, its attempt not spent. */
+  | { readonly kind: "release" }
   /** Makes it claimable after `delay` milliseconds, its attempt spent; at once where it cannot. */
   | { readonly kind: "delay"; readonly delay: number; readonly error?: string }
   /** Moves it to the dead letter, where it is due at once and its attempts begin anew. */
@@ -60,8 +62,6 @@ export interface Claim {
 export interface ClaimForm {
   /** Whether a claim may keep other rows from being claimed, which are free when it ends. */
   readonly keepsOthersBack: boolean;
-  /** Whether a claim spends the attempt, so that a handler that kills its process uses them up. */
-  readonly countsCrashes: boolean;
   /** Claims up to `limit` rows, in claim order. */
   claim(limit: number): Promise<readonly Claim[]>;
   /** Likewise for rows that are settled together: they share what holds them, where they can. */

@@ -13,7 +13,11 @@ export async function fetchOwn(
   const fetched: LockedRow[] = [];
   for (const row of rows) {
     const { rows: [found] } = await transaction.run(fetch.statement, { id: row.id, now: now() });
-    fetched.push(found === undefined ? row : { ...row, content: read(fetch.alias(found)).content });
+    if (found === undefined) fetched.push(row);
+    else {
+      const whole = { ...fetch.alias(found), id: String(row.id) };
+      fetched.push({ ...row, content: read(whole).content });
+    }
   }
   return fetched;
 }

@@ -14,10 +14,11 @@ import { TimeoutError } from "../errors.ts";
 import { type HeldTransaction, withEnd } from "../held_transaction.ts";
 import type { Pool } from "../pool.ts";
 import type { Runtime } from "../runtime.ts";
-import type { ClaimForm } from "./claim_form.ts";
+import type { ClaimForm, Settlement } from "./claim_form.ts";
 import { DatabaseClock } from "./database_clock.ts";
 import { DelayWarning } from "./delay_warning.ts";
-import { LeaseClaim, type LeaseEnding, type LeaseWriter } from "./lease_claim.ts";
+import { Savepoint } from "./savepoint.ts";
+import { LeaseClaim, type LeaseWriter } from "./lease_claim.ts";
 import { LeaseKeeper } from "./lease_keeper.ts";
 import { runBurial } from "./run_burial.ts";
 import { search } from "./search.ts";
@@ -42,7 +43,6 @@ export interface LeaseFormOptions {
  */
 export class LeaseForm implements ClaimForm, LeaseWriter {
   readonly keepsOthersBack = false;
-  readonly countsCrashes = true;
   readonly #options: LeaseFormOptions;
   readonly #delayWarning: DelayWarning;
   readonly #clock = new DatabaseClock();
@@ -86,7 +86,7 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
     return claims;
   }
 
-  write(token: LeaseToken, ending: LeaseEnding): Promise<boolean> {
+  write(token: LeaseToken, ending: Settlement): Promise<boolean> {
     const { statements } = this.#options;
     const values = { ...token, now: this.now, error: "error" in ending ? ending.error : undefined };
     switch (ending.kind) {
@@ -114,9 +114,9 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
   /** Where all writers wait for one another, it must not keep leases from being renewed. */
   async begin(claim: LeaseClaim): Promise<HeldTransaction> {
     const { pool } = this.#options;
-    if (!pool.hasOneWriter) return await pool.hold();
+    if (!pool.hasOneWriter) return await marked(await pool.hold());
     await this.#keeper.renew();
-    const transaction = await pool.hold();
+    const transaction = await marked(await pool.hold());
     const { longestWrite } = pool;
     const timer = after(longestWrite, () => {
       claim.abort(
@@ -133,6 +133,8 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
 
   async removeIn(transaction: HeldTransaction, token: LeaseToken): Promise<boolean> {
     const { remove } = this.#options.statements;
+    // It is gone if the transaction was ended from inside: then what follows would stand alone.
+    await new Savepoint(transaction, "holdfast").keep();
     const { rows, changes } = await transaction.run(remove.one, { ...token, now: this.now });
     return rows.length + changes > 0;
   }
@@ -156,7 +158,9 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
     const { pool, statements: { fetch, read } } = this.#options;
     const values = { id: row.id, now: now() };
     const found = fetch === undefined ? [] : await pool.query(fetch.statement, values);
-    return found[0] === undefined ? row : { ...row, content: read(fetch!.alias(found[0])).content };
+    if (found[0] === undefined) return row;
+    const fetched = { ...fetch!.alias(found[0]), id: String(row.id) };
+    return { ...row, content: read(fetched).content };
   }
 
   /** Under the guard of a FIFO queue, which is taken first, so that no two claims find one head. */
@@ -173,7 +177,8 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
   *#claim(plan: ClaimAtOnce | FindThenTake, limit: number): Steps<readonly SqlRow[]> {
     if (plan.kind === "at once") return yield* query(plan.claim, this.#claimValues(limit));
     const found = yield* search(plan.find, limit);
-    const ids = found.map((row) => this.#options.statements.readId(row));
+    // A statement of the service's own may find a row twice.
+    const ids = [...new Set(found.map((row) => this.#options.statements.readId(row)))];
     return ids.length === 0 ? [] : yield* this.#take(plan, ids);
   }
 
@@ -188,5 +193,16 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
     const rows = fetch === undefined ? taken : yield* query(fetch, { ids });
     const byId = new Map(rows.map((row) => [readId(row), row]));
     return ids.map((id) => byId.get(id)).filter((row) => row !== undefined);
+  }
+}
+
+/** What a handler has written can be told from what somebody else would write on its connection. */
+async function marked(transaction: HeldTransaction): Promise<HeldTransaction> {
+  try {
+    await Savepoint.set(transaction, "holdfast");
+    return transaction;
+  } catch (error) {
+    await transaction.rollback();
+    throw error;
   }
 }

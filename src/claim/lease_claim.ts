@@ -10,9 +10,6 @@ import {
 import type { HeldTransaction } from "../held_transaction.ts";
 import type { Claim, Settlement } from "./claim_form.ts";
 
-/** What ends a claim: a settlement, or giving a row back that no handler has seen. */
-export type LeaseEnding = Settlement | { readonly kind: "release" };
-
 /** What a lease claim asks of its form. */
 export interface LeaseWriter {
   /** The queue's name, for messages. */
@@ -22,7 +19,7 @@ export interface LeaseWriter {
   /** Whether the table counts attempts, and a token so tells its holder from any later one. */
   readonly countsAttempts: boolean;
   /** Writes an ending under the token's guard; resolves to whether the row was changed. */
-  write(token: LeaseToken, ending: LeaseEnding): Promise<boolean>;
+  write(token: LeaseToken, ending: Settlement): Promise<boolean>;
   /** Opens a transaction for a handler. */
   begin(claim: LeaseClaim): Promise<HeldTransaction>;
   /** Writes that the message is done, in the handler's transaction; whether the row was changed. */
@@ -253,9 +250,10 @@ export class LeaseClaim implements Claim {
 
   #lost(reason: string, cause?: unknown): LeaseLostError {
     const attempt = this.attempt === undefined ? "" : ` (attempt ${this.attempt})`;
+    const because = cause instanceof Error ? ` (${cause.message})` : "";
     return new LeaseLostError(
-      `Cannot settle message ${this.id}${attempt} of queue "${this.#writer.queue}": ${reason}; ` +
-        `nothing was changed, and the message is delivered again unless a later holder settles it`,
+      `Cannot settle message ${this.id}${attempt} of queue "${this.#writer.queue}": ` +
+        `${reason}${because}; nothing was changed, and the message is delivered again unless a later holder settles it`,
       { cause },
     );
   }
@@ -269,10 +267,10 @@ function isDisconnected(error: unknown): boolean {
   return error instanceof DriverError && error.kind === "disconnected";
 }
 
+/** Whether the same statement may succeed when it is tried again. */
 function mayPass(error: unknown): boolean {
-  return error instanceof DriverError && !HOPELESS.includes(error.kind);
+  return error instanceof DriverError && PASSING.includes(error.kind);
 }
 
-/** What the same statement would meet with again. */
-const HOPELESS: readonly DriverErrorKind[] = ["constraint", "missing", "read-only", "unusable"];
+const PASSING: readonly DriverErrorKind[] = ["conflict", "disconnected"];
 const BETWEEN_SETTLES = { first: 50, cap: 1_000 };

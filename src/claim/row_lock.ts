@@ -1,4 +1,4 @@
-import type { RowLockStatements } from "../driver/dialect.ts";
+import type { LockedRow, RowLockStatements } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { HeldTransaction } from "../held_transaction.ts";
 import type { Pool } from "../pool.ts";
@@ -23,8 +23,6 @@ export interface RowLockFormOptions {
  */
 export class RowLockForm implements ClaimForm {
   readonly keepsOthersBack = false;
-  /** A claim writes nothing: a process that dies has spent no attempt. */
-  readonly countsCrashes = false;
   readonly #options: RowLockFormOptions;
   readonly #delayWarning: DelayWarning;
 
@@ -54,8 +52,9 @@ export class RowLockForm implements ClaimForm {
       const found = await this.#lockRows(transaction, limit);
       if (found.length > 0) {
         const options = { queue, pool, statements, delayWarning: this.#delayWarning };
-        const rows = new LockedRows(transaction, found.length);
-        const read = await fetchOwn(found.map(statements.read), statements, transaction);
+        const once = onlyOnce(found.map((row) => statements.read(row)));
+        const rows = new LockedRows(transaction, once.length);
+        const read = await fetchOwn(once, statements, transaction);
         return read.map((row) => new RowLockClaim(options, row, rows));
       }
     } catch (error) {
@@ -71,4 +70,9 @@ export class RowLockForm implements ClaimForm {
     if (guardKey !== undefined && !await transaction.tryLock(guardKey)) return [];
     return await transaction.runSteps(() => search(find, limit));
   }
+}
+
+/** A statement of the service's own may find a row twice. */
+function onlyOnce(rows: readonly LockedRow[]): readonly LockedRow[] {
+  return [...new Map(rows.map((row) => [row.id, row])).values()];
 }

@@ -48,7 +48,8 @@ export class RowLockClaim extends SessionClaim {
   }
 
   protected override async carryOut(settlement: Settlement): Promise<void> {
-    if (settlement.kind === "interrupt") return await this.#rows.leave();
+    const { kind } = settlement;
+    if (kind === "interrupt" || kind === "release") return await this.#rows.leave();
     const keeps = settlement.kind === "remove" && settlement.acked;
     await this.#rows.settle((transaction) => this.#write(transaction, settlement), keeps);
   }
@@ -91,6 +92,7 @@ export class RowLockClaim extends SessionClaim {
         return { rows: [], changes: moved ? 1 : 0 };
       }
       case "interrupt":
+      case "release":
         return undefined;
       case "delay": {
         const { error, delay: length } = settlement;

@@ -9,7 +9,8 @@ export class Savepoint {
   readonly #transaction: OpenTransaction;
   readonly #name: string;
 
-  private constructor(transaction: OpenTransaction, name: string) {
+  /** One that has been set already. */
+  constructor(transaction: OpenTransaction, name: string) {
     this.#transaction = transaction;
     this.#name = name;
   }

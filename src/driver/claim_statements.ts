@@ -40,6 +40,8 @@ export interface RowContent {
   readonly headers: SqlValue | undefined;
   /** The partition key; `undefined` where there is none. */
   readonly key: string | undefined;
+  /** Whether the role `lastError` tells of a failure. */
+  readonly hasFailed: boolean;
 }
 
 /** A row as claimed. */

@@ -1,4 +1,4 @@
-import { DeclarationError } from "../errors.ts";
+import { ClosedError, DeclarationError } from "../errors.ts";
 
 /** A delivery whose handler has a transaction: `subscribe({ transactional: true }, …)`. */
 export interface TransactionalDelivery {
@@ -44,5 +44,18 @@ export function transactionOf(
   if (databases.includes(transaction.database)) return transaction;
   throw new DeclarationError(
     `Cannot get the transaction of this delivery by ${name}: it is one of ${transaction.database}`,
+  );
+}
+
+/**
+ * The handle of a transaction that is open.
+ *
+ * @throws {ClosedError} if it has ended
+ */
+export function openHandle({ handle }: DeliveryTransaction, name: string): unknown {
+  if (handle !== undefined) return handle;
+  throw new ClosedError(
+    `Cannot get the transaction of this delivery by ${name}: it has ended; use it before the ` +
+      `message is settled`,
   );
 }

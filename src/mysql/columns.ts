@@ -96,6 +96,7 @@ export class Columns {
       ...named(this.attempt, "attempt"),
       ...named(this.headers, "headers"),
       ...named(this.partitionKey, "partition_key"),
+      ...(this.lastError === undefined ? [] : [`t.${this.lastError} IS NOT NULL AS failed`]),
       ...[...this.#row?.keys() ?? []].map((name) =>
         `t.${quote(name)} AS ${quote(`${ROW}${name}`)}`
       ),
@@ -104,12 +105,13 @@ export class Columns {
 
   /** What a row that was claimed holds for its handler. */
   readContent(row: SqlRow): RowContent {
-    const { payload, headers, partition_key: key } = row;
+    const { payload, headers, partition_key: key, failed } = row;
     return {
       payload: this.#row === undefined ? payload ?? null : undefined,
       ...(this.#row && { row: readRow(this.#row, row) }),
       headers: this.headers === undefined ? undefined : headers ?? null,
       key: this.partitionKey === undefined || key === null ? undefined : String(key),
+      hasFailed: Number(failed ?? 0) === 1,
     };
   }
 

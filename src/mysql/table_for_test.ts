@@ -61,7 +61,7 @@ export const CLOCKS: readonly Clock[] = ["database", "given"];
 
 /** What a row with this payload holds for its handler, where there is nothing else. */
 export function contentOf(payload: SqlValue): RowContent {
-  return { payload, headers: undefined, key: undefined };
+  return { payload, headers: undefined, key: undefined, hasFailed: false };
 }
 
 /** A test with a table of its own on each server there is. */

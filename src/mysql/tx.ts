@@ -1,4 +1,8 @@
-import { type TransactionalDelivery, transactionOf } from "../driver/delivery_transaction.ts";
+import {
+  openHandle,
+  type TransactionalDelivery,
+  transactionOf,
+} from "../driver/delivery_transaction.ts";
 import type { JoinedTransaction, QueryAdapter, SqlValue } from "../driver/driver.ts";
 import { isQueryAdapter, joinAdapter } from "../driver/query_adapter.ts";
 import { encode } from "./values.ts";
@@ -34,7 +38,7 @@ export type MysqlTx = MysqlTransaction | QueryAdapter;
  * @throws {DeclarationError} if the delivery has no transaction, or one of another database
  */
 export function mysqlTx(delivery: TransactionalDelivery): MysqlTransaction {
-  return transactionOf(delivery, "mysqlTx", ["MySQL"]).handle as MysqlTransaction;
+  return openHandle(transactionOf(delivery, "mysqlTx", ["MySQL"]), "mysqlTx") as MysqlTransaction;
 }
 
 /** Lets statements run in a transaction that the caller has opened. */

@@ -1,4 +1,8 @@
-import { type TransactionalDelivery, transactionOf } from "../driver/delivery_transaction.ts";
+import {
+  openHandle,
+  type TransactionalDelivery,
+  transactionOf,
+} from "../driver/delivery_transaction.ts";
 import type { JoinedTransaction, QueryAdapter } from "../driver/driver.ts";
 import { isQueryAdapter, joinAdapter } from "../driver/query_adapter.ts";
 import type { PostgresStatements } from "./client.ts";
@@ -31,7 +35,10 @@ export type PostgresTx = PostgresTransaction | QueryAdapter;
  * @throws {DeclarationError} if the delivery has no transaction, or one of another database
  */
 export function postgresTx(delivery: TransactionalDelivery): PostgresTransaction {
-  return transactionOf(delivery, "postgresTx", ["Postgres"]).handle as PostgresTransaction;
+  return openHandle(
+    transactionOf(delivery, "postgresTx", ["Postgres"]),
+    "postgresTx",
+  ) as PostgresTransaction;
 }
 
 /** Lets statements run in a transaction that the caller has opened. */

@@ -83,13 +83,14 @@ export class Columns {
       ...named(this.attempt, "attempt"),
       ...named(this.headers, "headers"),
       ...named(this.partitionKey, "partition_key"),
+      ...(this.lastError === undefined ? [] : [`${this.lastError} IS NOT NULL AS failed`]),
       ...(this.#row ?? []).map((name) => `${quote(name)} AS ${quote(`${ROW}${name}`)}`),
     ].join(", ");
   }
 
   /** What a row that was claimed holds for its handler. */
   readContent(row: SqlRow): RowContent {
-    const { payload, headers, partition_key: key } = row;
+    const { payload, headers, partition_key: key, failed } = row;
     return {
       payload: this.#row === undefined ? payload ?? null : undefined,
       ...(this.#row && {
@@ -99,6 +100,7 @@ export class Columns {
       }),
       headers: this.headers === undefined ? undefined : headers ?? null,
       key: this.partitionKey === undefined || key === null ? undefined : String(key),
+      hasFailed: Number(failed ?? 0) === 1,
     };
   }
 

@@ -359,14 +359,14 @@ Deno.test("a payload comes out of the claim as it was stored", () => {
     id: 1n,
     attempt: 2,
     expiry: Date.UTC(2026, 0, 31, 10, 0, 31),
-    content: { payload: bytes, headers: undefined, key: undefined },
+    content: { payload: bytes, headers: undefined, key: undefined, hasFailed: false },
   });
 });
 
 Deno.test("a row that @db/sqlite reads, integers as numbers where they fit, is read the same", () => {
   const { read } = statementsOf(describe(), "INTEGER");
   const row = { id: 7, attempt: 2, expiry: 1769853631000, payload: null };
-  const content = { payload: null, headers: undefined, key: undefined };
+  const content = { payload: null, headers: undefined, key: undefined, hasFailed: false };
   const expected = { id: 7n, attempt: 2, expiry: 1769853631000, content };
   assert.deepEqual(read(row), expected);
   assert.deepEqual(read({ ...row, id: 7n, attempt: 2n, expiry: 1769853631000n }), expected);

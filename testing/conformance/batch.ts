@@ -21,10 +21,15 @@ type Handle = (
 ) => Outcome | void | (Outcome | undefined)[] | Promise<void>;
 
 /** A running service whose handler takes batches of four, and the batches that it got. */
-async function start(database: TestDatabase, form: Form, handle: Handle) {
+async function start(
+  database: TestDatabase,
+  form: Form,
+  handle: Handle,
+  more: { readonly maxAttempts?: number; readonly deadLetter?: string } = {},
+) {
   const table = FULL_TABLES[form];
   const batches: string[][] = [];
-  const options = { batch: 4, pollInterval: 500, backoff: { first: 1_000, cap: 2_000 } };
+  const options = { batch: 4, pollInterval: 500, backoff: { first: 1_000, cap: 2_000 }, ...more };
   const jobs = table.queue("jobs").subscribe(options, (messages, deliveries) => {
     const names = messages.map(({ name }: Job) => name);
     batches.push(names);
@@ -90,6 +95,24 @@ const tests: readonly FormTest[] = [
       const failed = service.batches.filter((names) => names.includes("b"));
       assert.equal(failed[0]!.length > 1, true);
       assert(failed.slice(1).every(({ length }) => length === 1), "alone from then on");
+    },
+  },
+  {
+    name: "a batch that fails at the last attempt of its messages takes none of them down",
+    async run(database, form) {
+      const service = await start(database, form, async (names) => {
+        if (names[0] === "first") await sleep(1_000);
+        if (names.includes("b")) throw new Error("No b, please");
+      }, { maxAttempts: 1, deadLetter: "dead" });
+      await using test = service.test;
+      await service.publish(NAMES);
+      await test.advance({ seconds: 20 });
+      const left = await service.rest();
+      assert.deepEqual(
+        left.map(({ queue, payload }) => [queue, JSON.parse(String(payload)).name]),
+        [["dead", "b"]],
+      );
+      assert.deepEqual(service.batches.filter((names) => names.includes("b")).length, 2);
     },
   },
   {

@@ -96,6 +96,44 @@ export const byHandTests: readonly ConformanceTest[] = [
     run: (database) => run(database, form),
   })),
   {
+    name: "a row that a service's own claim finds twice is handled once",
+    async run(database) {
+      const table = inbox("jobs", { ...ROLES, lockedUntil: "locked_until" }, {
+        statements: {
+          claim: "SELECT j.id FROM jobs AS j JOIN (SELECT 1 AS n UNION ALL SELECT 2) AS two " +
+            "ON 1 = 1 WHERE j.locked_until IS NULL ORDER BY j.id LIMIT :limit",
+        },
+      });
+      const jobs = table.queue().subscribe({ workers: 4 }, () => sleep(1_000));
+      const broker = new Broker(database.connect()).createTables(table).include(jobs);
+      await using test = await TestApp.start(new App({ name: "suite" }).withBroker(broker));
+      for (const name of ["a", "b"]) await test.publish(table.queue(), { name });
+      await test.advance({ seconds: 5 });
+      test.subscriber(jobs).assertCalled(2);
+    },
+  },
+  {
+    name: "a service's own statements that return too little are refused by name",
+    async run(database) {
+      const table = inbox("jobs", { ...ROLES, lockedUntil: "locked_until" }, {
+        statements: {
+          claim: "SELECT attempt FROM jobs LIMIT :limit",
+          publish: "INSERT INTO jobs (payload) VALUES (:payload)",
+        },
+      });
+      const jobs = table.queue().subscribe(() => ack());
+      const broker = new Broker(database.connect()).createTables(table).include(jobs);
+      await using test = await TestApp.start(new App({ name: "suite" }).withBroker(broker));
+      if (database.returnsIds) {
+        await assert.rejects(
+          test.publish(table.queue(), { name: "a" }),
+          /does not return the id: end it with RETURNING id/,
+        );
+        assert.deepEqual(await test.query("SELECT id FROM jobs"), []);
+      } else await test.publish(table.queue(), { name: "a" });
+    },
+  },
+  {
     name: "a lock that other code takes is shared: neither works while the other does",
     needs: "a server",
     async run(database) {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { now } from "../../src/clock.ts";
 import { LeaseForm } from "../../src/claim/lease.ts";
-import type { LeaseClaim, LeaseEnding } from "../../src/claim/lease_claim.ts";
+import type { Settlement } from "../../src/claim/claim_form.ts";
+import type { LeaseClaim } from "../../src/claim/lease_claim.ts";
 import { checkTables } from "../../src/check/check_tables.ts";
 import { createTables } from "../../src/check/create_tables.ts";
 import { Pool } from "../../src/pool.ts";
@@ -57,7 +58,7 @@ export const leaseTokenTests: readonly ConformanceTest[] = [
       const old = first!.token;
       await first!.settle({ kind: "free" });
       const second = await form.claimSoon();
-      const late: readonly LeaseEnding[] = [
+      const late: readonly Settlement[] = [
         { kind: "remove", acked: true },
         { kind: "free" },
         { kind: "interrupt" },

@@ -29,7 +29,15 @@ const tests: readonly ConformanceTest[] = [
       await test.publish(queueOf(table, "jobs"), { name: "a" }, { headers });
       await test.publish(queueOf(table, "jobs"), { name: "b" });
       assert.deepEqual(seen, [headers, {}]);
-      for (const bad of [{ a: "\0" }, { a: "\uD800" }, { a: 1 as never }, ["a"] as never]) {
+      for (
+        const bad of [
+          { a: "\0" },
+          { a: "\uD800" },
+          { a: 1 as never },
+          ["a"] as never,
+          new Map() as never,
+        ]
+      ) {
         await assert.rejects(
           test.publish(queueOf(table, "jobs"), { name: "c" }, { headers: bad }),
           PayloadError,
@@ -49,6 +57,7 @@ const tests: readonly ConformanceTest[] = [
       assert.deepEqual([first.inserted, second], [true, { id: first.id, inserted: false }]);
       const elsewhere = await test.publish(other, { name: "c" }, { uniqueKey: "k" });
       const upper = await test.publish(queue, { name: "d" }, { uniqueKey: "K" });
+      await assert.rejects(test.publish(queue, { name: "d" }, { uniqueKey: "k " }), TypeError);
       assert(elsewhere.inserted && upper.inserted);
       for (const name of ["e", "f"]) assert((await test.publish(queue, { name })).inserted);
       assert.equal((await rows(test)).length, 5);
@@ -221,7 +230,8 @@ const tests: readonly ConformanceTest[] = [
       assert(refused <= 1, "a server may refuse what is larger than its packets");
       const circular: Record<string, unknown> = {};
       circular.self = circular;
-      for (const bad of [circular, { name: 1n }, undefined, () => {}]) {
+      const lossy = [{ a: NaN }, { a: new Date(NaN) }, { a: new Map([[1, 2]]) }, [undefined]];
+      for (const bad of [circular, { name: 1n }, undefined, () => {}, ...lossy]) {
         await assert.rejects(test.publish(queue, bad as never), (error: unknown) => {
           assert(error instanceof PayloadError);
           assert.match(error.message, /"jobs"."payload" cannot hold the message: .*nothing was/s);

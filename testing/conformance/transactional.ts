@@ -192,16 +192,51 @@ const tests: readonly FormTest[] = [
       const table = FULL_TABLES[form];
       const jobs = notes(database, table, async ({ name }, delivery) => {
         if (delivery.attempt > 1) return ack();
-        const text = name === "commit" ? "COMMIT" : "INSERT INTO no_such_table (a) VALUES (1)";
+        const text = name === "rollback" ? "ROLLBACK" : "INSERT INTO no_such_table (a) VALUES (1)";
         await database.write(delivery, text).catch(() => {});
         return ack();
       });
       await using test = await start(database, table, jobs);
-      await test.publish(queueOf(table, "jobs"), { name: "broken" });
+      for (const name of ["broken", "rollback"]) {
+        await test.publish(queueOf(table, "jobs"), { name });
+      }
       await test.advance({ seconds: 10 });
       // Postgres fails the whole transaction, others the statement: either way it is all or nothing.
-      assert.deepEqual(await found(test), ["broken"]);
+      assert.deepEqual((await found(test)).toSorted(), ["broken", "rollback"]);
       assert.deepEqual(await test.query("SELECT id FROM jobs"), []);
+    },
+  },
+  {
+    name: "nothing can be published or written through a delivery that has ended",
+    async run(database, form) {
+      const table = FULL_TABLES[form];
+      const late: Promise<string>[] = [];
+      const told = (work: Promise<unknown>) => work.then(() => "done", () => "refused");
+      const jobs = notes(database, table, async ({ name }, delivery) => {
+        const publish = () => delivery.publish(table.queue("others"), { name });
+        if (name === "settles") {
+          await delivery.settle(retryAfter({ hours: 1 }));
+          late.push(told(publish()));
+          return;
+        }
+        // Nobody waits for it: it is part of the transaction all the same, which is rolled back.
+        if (name === "throws") {
+          publish();
+          throw new Error("No luck");
+        }
+        setTimeout(() => {
+          late.push(told(publish()), told(database.write(delivery, "DELETE FROM notes")));
+        }, 100);
+        return retryAfter({ hours: 1 });
+      });
+      await using test = await start(database, table, jobs);
+      for (const name of ["settles", "throws", "returns"]) {
+        await test.publish(queueOf(table, "jobs"), { name });
+      }
+      await test.advance({ milliseconds: 900 });
+      assert.deepEqual(await Promise.all(late), Array(3).fill("refused"));
+      const left = await test.query("SELECT queue FROM jobs");
+      assert(left.every(({ queue }) => queue === "jobs"), "no message of theirs is there");
     },
   },
 ];
