@@ -30,6 +30,9 @@
 
 export { App } from "./src/app.ts";
 export type { AppOptions, Hook, HookPoint, StartedApp } from "./src/app.ts";
+export type { Component } from "./src/component.ts";
+export type { DeadlineOptions, Deadlines } from "./src/deadlines.ts";
+export type { HttpHandler, ServeOptions } from "./src/http_service.ts";
 export { Broker } from "./src/broker.ts";
 export type {
   BrokerOptions,
@@ -95,6 +98,9 @@ export type {
 } from "./src/roles.ts";
 export { row } from "./src/row.ts";
 export type { Row, RowMessage } from "./src/row.ts";
+export type { ScheduleOptions } from "./src/schedule.ts";
+export { scheduleTable } from "./src/schedule_table.ts";
+export type { ScheduleTable } from "./src/schedule_table.ts";
 export type { ShutdownReport } from "./src/running_app.ts";
 export type { StandardIssue, StandardResult, StandardSchema } from "./src/standard_schema.ts";
 export { state } from "./src/state.ts";

@@ -1,24 +1,24 @@
 import type { Broker } from "./broker.ts";
-import { type Duration, toMilliseconds } from "./duration.ts";
+import type { Component } from "./component.ts";
+import { type DeadlineOptions, type Deadlines, readDeadlines } from "./deadlines.ts";
 import { ClosedError, DeclarationError } from "./errors.ts";
+import { healthResponse } from "./health.ts";
+import { type HttpHandler, HttpService, type ServeOptions } from "./http_service.ts";
 import type { PublishOptions } from "./publish_options.ts";
 import type { Published } from "./publisher.ts";
 import type { AnyQueue, Queue } from "./queue.ts";
 import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
 import { RunningApp, runningApps, type ShutdownReport } from "./running_app.ts";
 import { PRODUCTION } from "./runtime.ts";
+import { Schedule, type ScheduleOptions } from "./schedule.ts";
 import type { StateKey } from "./state.ts";
 
 /** What an app is called, and how long it takes to stop. */
-export interface AppOptions {
+export interface AppOptions extends DeadlineOptions {
   /** The service's name. */
   readonly name: string;
   /** The service's version. */
   readonly version?: string;
-  /** How long handlers at work may finish when the app stops; default 44 s. */
-  readonly drain?: Duration;
-  /** How long a handler may take to settle after its signal has aborted; default 5 s. */
-  readonly abortTimeout?: Duration;
 }
 
 /** Something to be done at a point of the app's life. An error of a startup hook ends the start. */
@@ -41,10 +41,10 @@ export class App {
   readonly name: string;
   /** The service's version. */
   readonly version: string | undefined;
-  /** How long handlers may finish at stop, in milliseconds. */
-  readonly drain: number;
-  /** How long aborted handlers may settle, in milliseconds. */
-  readonly abortTimeout: number;
+  /** How long each phase of a stop may take. */
+  readonly deadlines: Deadlines;
+  /** The parts beside the brokers, in the order in which they are started. */
+  readonly components: Component[] = [];
   /** The brokers, in the order in which they are opened. */
   readonly brokers: Broker[] = [];
   /** The hooks of each point, in order. */
@@ -67,8 +67,7 @@ export class App {
     }
     this.name = options.name;
     this.version = options.version;
-    this.drain = toMilliseconds(options.drain ?? 44_000, "drain");
-    this.abortTimeout = toMilliseconds(options.abortTimeout ?? 5_000, "abortTimeout");
+    this.deadlines = readDeadlines(options);
   }
 
   /** Adds a broker. `configure`, if given, is called with it at once. */
@@ -76,6 +75,77 @@ export class App {
     configure?.(broker);
     this.brokers.push(broker);
     return this;
+  }
+
+  /**
+   * Adds a part that starts and stops with the app.
+   *
+   * @throws {DeclarationError} if it has no name, or the app has one of this name
+   */
+  withComponent(component: Component): this {
+    const { name } = Object(component) as Partial<Component>;
+    if (typeof name !== "string" || name === "") {
+      throw new DeclarationError(
+        `Cannot add a component without a name to the app "${this.name}": give { name, start, stop }`,
+      );
+    }
+    if (this.components.some((other) => other.name === name)) {
+      throw new DeclarationError(
+        `Cannot add the component "${name}" to the app "${this.name}": it has one of this name`,
+      );
+    }
+    this.components.push(component);
+    return this;
+  }
+
+  /**
+   * Serves HTTP while the app runs. When it stops, no new connection is accepted, requests in flight
+   * finish, and one that is still in flight when `drain` ends gets 503 with `Retry-After`. `/livez` and
+   * `/readyz` are answered too.
+   *
+   * @throws {TypeError} at start, where there is no `Deno.serve`
+   */
+  serve(options: ServeOptions, handler: HttpHandler): this {
+    return this.withComponent(new HttpService(options, handler));
+  }
+
+  /**
+   * Publishes a message at each slot of a cron pattern, by one of the service's processes.
+   *
+   * @param pattern minute, hour, day of the month, month, day of the week; with six parts the first is
+   * the second, see croner
+   * @param message the message, or a function that makes it for a slot
+   * @throws {DeclarationError} if nothing would remember which slots were published, or the app has a
+   * schedule of this name
+   */
+  schedule<In>(
+    pattern: string,
+    queue: Queue<In, unknown>,
+    message: NoInfer<In> | ((slot: Date) => NoInfer<In>),
+    options: ScheduleOptions = {},
+  ): this {
+    refuseUnknownOptions(`Cannot schedule by "${pattern}"`, options, SCHEDULE_OPTIONS);
+    const name = options.name ?? `${queue.name} ${pattern}`;
+    const declared = { ...options, name, pattern, queue: queue as AnyQueue, message };
+    return this.withComponent(new Schedule(declared));
+  }
+
+  /** Whether nothing has broken down: what `/livez` tells. */
+  get isLive(): boolean {
+    return runningApps.get(this)?.isLive ?? true;
+  }
+
+  /** Whether it runs, and has not been asked to stop: what `/readyz` tells. */
+  get isReady(): boolean {
+    return runningApps.get(this)?.isReady ?? false;
+  }
+
+  /**
+   * The answer to a probe of `/livez` or `/readyz`, for a server of your own; `undefined` for any other
+   * request.
+   */
+  health(request: Request): Response | undefined {
+    return healthResponse(request, this);
   }
 
   /** Before anything is opened: make what handlers need, and `set` it. */
@@ -147,9 +217,10 @@ export class App {
   }
 
   /**
-   * Stops, and resolves when nothing of the app is left: intake ends, handlers finish within
-   * `drain`, the others are aborted and settle within `abortTimeout`, databases are closed. A hook
-   * of the app must not wait for it: it waits for the hook.
+   * Stops, and resolves when nothing of the app is left: it is not ready any more, and works on for
+   * `preStop`; intake ends, handlers and requests finish within `drain`, the others are aborted and
+   * settle within `abortTimeout`, databases are closed. A hook of the app must not wait for it: it
+   * waits for the hook.
    */
   async stop(): Promise<ShutdownReport> {
     return await this.#running("stop").stop();
@@ -178,4 +249,13 @@ export class App {
   }
 }
 
-const OPTIONS: readonly string[] = ["name", "version", "drain", "abortTimeout"];
+const SCHEDULE_OPTIONS: readonly string[] = ["name", "timeZone", "scheduleTable", "catchUp"];
+const OPTIONS: readonly string[] = [
+  "name",
+  "version",
+  "preStop",
+  "drain",
+  "abortTimeout",
+  "closeTimeout",
+  "grace",
+];

@@ -82,7 +82,10 @@ Deno.test("an app without a name, or with an unknown option, is refused", () => 
     () => new App({ name: "app", graceful: 5 }),
     (error: Error) => {
       assert(error instanceof DeclarationError);
-      assert.match(error.message, /graceful is not an option.*name, version, drain, abortTimeout/);
+      assert.match(
+        error.message,
+        /graceful is not an option.*name, version, preStop, drain, abortTimeout/,
+      );
       return true;
     },
   );
@@ -292,11 +295,11 @@ Deno.test("a shutdown hook that throws is logged, and the shutdown goes on", asy
     assert(await isClosed(broker));
     const errors = records.filter(({ level }) => level === "error")
       .map(({ properties }) =>
-        `${properties.app ?? properties.name} ${properties.point} ${properties.error}`
+        `${properties.app ?? properties.name}: ${properties.what}: ${properties.error}`
       );
     assert.deepEqual(errors, [
-      "clumsy onShutdown Error: no goodbye",
-      "clumsy afterShutdown Error: no farewell",
+      "clumsy: A hook of onShutdown failed: Error: no goodbye",
+      "clumsy: A hook of afterShutdown failed: Error: no farewell",
     ]);
   } finally {
     await reset();

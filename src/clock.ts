@@ -97,5 +97,10 @@ export function inThisContext(callback: () => void): () => void {
   return AsyncLocalStorage.bind(callback);
 }
 
+/** Runs code in the context in which this is called, whoever runs it later. */
+export function thisContext(): <T>(code: () => T) => T {
+  return AsyncLocalStorage.snapshot();
+}
+
 /** `setTimeout` fires at once above this (2^31 - 1, HTML Standard, timers). */
 const LONGEST_TIMEOUT = 2 ** 31 - 1;

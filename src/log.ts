@@ -4,6 +4,8 @@ import { getLogger, type Logger } from "@logtape/logtape";
  * The log of one part of Holdfast, LogTape's category `["holdfast", part]`. Nothing is written
  * anywhere until the service configures LogTape. No payload is ever logged.
  */
-export function logOf(part: "app" | "check" | "claim" | "delivery" | "lease"): Logger {
+export function logOf(
+  part: "app" | "http" | "schedule" | "check" | "claim" | "delivery" | "lease",
+): Logger {
   return getLogger(["holdfast", part]);
 }

@@ -133,6 +133,11 @@ export class Publisher {
     return result;
   }
 
+  /** What runs statements in a transaction that a caller has got, or has opened. */
+  openTransaction(tx: unknown): OpenTransaction {
+    return this.#placeOf(tx).transaction ?? this.pool.join(tx);
+  }
+
   #placeOf(tx: unknown): Place {
     if (tx === undefined) return { transaction: undefined, wake: this.#wake };
     const open = this.#open.get(Object(tx));

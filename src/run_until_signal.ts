@@ -32,9 +32,9 @@ export async function runUntilSignal(app: App): Promise<void> {
 async function stop(app: App): Promise<void> {
   const running = runningApps.get(app);
   const report = await running?.stop();
-  if (report?.queues.some(({ aborted }) => aborted > 0)) process.exitCode = 1;
-  // What a handler that ignores its signal has open would keep the process alive.
-  if (running?.handlersLeft) process.exit();
+  if (report?.aborted) process.exitCode = 1;
+  // What a handler that ignores its signal, or a request, has open would keep the process alive.
+  if (running?.handlersLeft || report?.aborted) process.exit();
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;

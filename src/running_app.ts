@@ -1,5 +1,7 @@
 import type { App, Hook, StartedApp } from "./app.ts";
 import { AppStates } from "./app_states.ts";
+import type { Component } from "./component.ts";
+import { checkDeadlines } from "./deadlines.ts";
 import { inRealTime, now, sleep } from "./clock.ts";
 import { ClosedError, DeclarationError, ShutdownError } from "./errors.ts";
 import { logOf } from "./log.ts";
@@ -10,11 +12,16 @@ import { RunningBroker } from "./running_broker.ts";
 import type { Runtime } from "./runtime.ts";
 import type { StateValue } from "./state.ts";
 import type { QueueReport, SubscriptionLoop } from "./subscription_loop.ts";
+import { asError } from "./thrown.ts";
 
 /** How an app stopped. */
 export interface ShutdownReport {
   /** How the deliveries of each queue ended. */
   readonly queues: readonly QueueReport[];
+  /** Whether anything was still in flight when the drain ended, and was aborted. */
+  readonly aborted: boolean;
+  /** The components and brokers that could not be stopped or closed in time, and why. */
+  readonly failures: readonly string[];
   /** How long it took, in milliseconds. */
   readonly duration: number;
 }
@@ -38,7 +45,11 @@ export class RunningApp implements StartedApp {
   readonly #brokers: RunningBroker[] = [];
   #stopping: Promise<ShutdownReport> | undefined;
   #broken: { readonly error: unknown } | undefined;
+  readonly #components: Component[] = [];
+  readonly #abort = new AbortController();
+  readonly #failures: string[] = [];
   #opened = false;
+  #ready = false;
   #closed = false;
 
   /** Starts an app. What was opened is closed again if any of it fails. */
@@ -72,8 +83,17 @@ export class RunningApp implements StartedApp {
           `open from the afterStartup hooks to the onShutdown hooks; publish in between`,
       );
     }
+    return this.brokerOf(queue).publish(queue, message, options);
+  }
+
+  /**
+   * The one broker that serves a queue.
+   *
+   * @throws {DeclarationError} if none does, or several
+   */
+  brokerOf(queue: AnyQueue): RunningBroker {
     const serving = this.#brokers.filter((broker) => broker.serves(queue));
-    if (serving.length === 1) return serving[0]!.publish(queue, message, options);
+    if (serving.length === 1) return serving[0]!;
     throw new DeclarationError(
       `Cannot publish to queue "${queue.name}": ${serving.length} brokers of the app ` +
         `"${this.#app.name}" create or subscribe to "${queue.inbox.table}"; ` +
@@ -86,6 +106,16 @@ export class RunningApp implements StartedApp {
   stop(): Promise<ShutdownReport> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
+  }
+
+  /** Whether it runs, and has not been asked to stop. */
+  get isReady(): boolean {
+    return this.#ready;
+  }
+
+  /** Whether nothing has broken down. */
+  get isLive(): boolean {
+    return this.#broken === undefined;
   }
 
   /** Whether handlers are still at work, though the app has stopped: they ignore their signal. */
@@ -111,15 +141,20 @@ export class RunningApp implements StartedApp {
       await this.#open();
       LOG.info("App {name} is running", { name: this.#app.name });
     } catch (error) {
+      LOG.error("App {name} did not start, what it had opened is closed: {error}", {
+        name: this.#app.name,
+        error,
+      });
       this.hurry();
       await this.#endWork();
-      await this.#closeBrokers();
+      await this.#closeAll();
       runningApps.delete(this.#app);
       throw error;
     }
   }
 
   async #open(): Promise<void> {
+    checkDeadlines(this.#app.name, this.#app.deadlines);
     this.#checkSubscriptions();
     for (const hook of this.#app.hooks.onStartup) {
       await this.#runHook(hook);
@@ -131,8 +166,26 @@ export class RunningApp implements StartedApp {
     }
     this.#opened = true;
     for (const loop of this.#loops) loop.start((error) => this.#breakDown(error));
+    for (const component of this.#app.components) {
+      this.#components.push(component);
+      await this.#startComponent(component);
+    }
     // From here on a stop is one like any other, once the hooks have run.
     for (const hook of this.#app.hooks.afterStartup) await this.#runHook(hook);
+    this.#ready = this.#stopping === undefined;
+  }
+
+  async #startComponent(component: Component): Promise<void> {
+    try {
+      await component.start?.(this.#app);
+    } catch (cause) {
+      const { message } = asError(cause, "start");
+      throw new DeclarationError(
+        `Cannot start the app "${this.#app.name}": its component "${component.name}" did not start: ` +
+          message,
+        { cause },
+      );
+    }
   }
 
   #checkSubscriptions(): void {
@@ -164,19 +217,35 @@ export class RunningApp implements StartedApp {
 
   async #stop(): Promise<ShutdownReport> {
     const start = now();
-    if (!await this.#hasStarted()) return { queues: [], duration: now() - start };
+    this.#ready = false;
+    if (!await this.#hasStarted()) {
+      return { queues: [], aborted: false, failures: [], duration: now() - start };
+    }
+    this.#ready = false;
     LOG.info("App {name} is stopping", { name: this.#app.name });
+    await this.#workOn();
     await this.#runShutdownHooks("onShutdown");
     await this.#endWork();
     const queues = this.#loops.map(({ report }) => report);
-    await this.#closeBrokers();
+    await this.#closeAll();
     await this.#runShutdownHooks("afterShutdown");
     runningApps.delete(this.#app);
-    const report = { queues, duration: now() - start };
+    const report = {
+      queues,
+      aborted: this.#abort.signal.aborted,
+      failures: this.#failures,
+      duration: now() - start,
+    };
     LOG.info("App {name} has stopped: {report}", { name: this.#app.name, report });
     if (this.#broken === undefined) this.#finish.resolve();
     else this.#finish.reject(this.#broken.error);
     return report;
+  }
+
+  /** Readiness is false already, and whoever has not noticed yet is served all the same. */
+  async #workOn(): Promise<void> {
+    const { preStop } = this.#app.deadlines;
+    if (preStop > 0) await sleep(preStop, this.#hurry.signal);
   }
 
   /** A start that is under way when the app is stopped fails, and closes what it has opened. */
@@ -184,61 +253,86 @@ export class RunningApp implements StartedApp {
     return this.#started.then(() => true, () => false);
   }
 
+  /** All intake ends together; then drain, abort, and free what is left. Leases are renewed meanwhile. */
   async #endWork(): Promise<void> {
-    const { drain, abortTimeout } = this.#app;
+    const { drain, abortTimeout } = this.#app.deadlines;
     // A claim that the database does not answer must not keep the app from stopping.
-    const intake = Promise.all(this.#loops.map((loop) => loop.stopIntake()));
-    await within(drain + abortTimeout, intake, this.#hurry.signal);
-    await this.#finishHandlers();
-  }
-
-  /** Drain, then abort, then free what is left. Leases are renewed all the while. */
-  async #finishHandlers(): Promise<void> {
-    const { drain, abortTimeout } = this.#app;
-    if (await within(drain, this.#idle(), this.#hurry.signal)) return;
+    const intake = this.#loops.map((loop) => loop.stopIntake());
+    const components = this.#components.map((component) => this.#stopComponent(component));
+    const work = Promise.all([...intake, ...components]).then(() => this.#idle());
+    if (await within(drain, work, this.#hurry.signal)) return;
     const reason = new ShutdownError(
       `The app "${this.#app.name}" is stopping and its handlers may not go on; ` +
         `heed delivery.signal, or give the app a longer drain than ${drain} ms`,
     );
+    this.#abort.abort(reason);
     for (const loop of this.#loops) loop.abort(reason);
-    if (await within(abortTimeout, this.#idle())) return;
-    await within(abortTimeout, Promise.all(this.#loops.map((loop) => loop.abandon())));
+    // What does not heed its signal is freed while there is time for it.
+    if (await within(abortTimeout * HEEDING, work)) return;
+    const abandoned = Promise.all(this.#loops.map((loop) => loop.abandon()));
+    await within(abortTimeout * (1 - HEEDING), Promise.all([abandoned, ...components]));
+  }
+
+  async #stopComponent(component: Component): Promise<void> {
+    try {
+      await component.stop?.(this.#abort.signal);
+    } catch (error) {
+      this.#fail(`Component "${component.name}" was not stopped`, error);
+    }
   }
 
   #idle(): Promise<unknown> {
     return Promise.all(this.#loops.map((loop) => loop.idle()));
   }
 
-  async #closeBrokers(): Promise<void> {
+  /** Components first, then brokers, the last that was opened first. */
+  async #closeAll(): Promise<void> {
     this.#closed = true;
+    const closing = this.#closeInOrder();
+    if (await within(this.#app.deadlines.closeTimeout, closing)) return;
+    this.#fail("Not everything was closed", new Error("it took longer than closeTimeout"));
+  }
+
+  async #closeInOrder(): Promise<void> {
+    for (const component of this.#components.toReversed()) {
+      try {
+        await component.close?.();
+      } catch (error) {
+        this.#fail(`Component "${component.name}" was not closed`, error);
+      }
+    }
     for (const broker of this.#brokers.toReversed()) {
       try {
         await broker.close();
       } catch (error) {
-        LOG.error("A broker of app {name} was not closed: {error}", {
-          name: this.#app.name,
-          error,
-        });
+        this.#fail("A broker was not closed", error);
       }
     }
+  }
+
+  /** A shutdown goes on, whatever fails. */
+  #fail(what: string, thrown: unknown): void {
+    const error = asError(thrown, "It");
+    this.#failures.push(`${what}: ${error.message}`);
+    LOG.error("{what} of app {name}: {error}", { what, name: this.#app.name, error });
   }
 
   #runHook(hook: Hook): Promise<void> {
     return inRealTime(async () => await hook(this.#app));
   }
 
-  /** A hook that fails is logged, and the shutdown goes on. */
+  /** A hook that fails, or takes too long, is logged, and the shutdown goes on. */
   async #runShutdownHooks(point: "onShutdown" | "afterShutdown"): Promise<void> {
+    const { drain, closeTimeout } = this.#app.deadlines;
+    const most = point === "onShutdown" ? drain : closeTimeout;
     for (const hook of this.#app.hooks[point]) {
-      try {
-        await this.#runHook(hook);
-      } catch (error) {
-        LOG.error("A hook of {point} of app {name} failed: {error}", {
-          point,
-          name: this.#app.name,
-          error,
-        });
-      }
+      const running = this.#runHook(hook)
+        .catch((error) => this.#fail(`A hook of ${point} failed`, error));
+      if (await within(most, running, this.#hurry.signal)) continue;
+      this.#fail(
+        `A hook of ${point} is not waited for`,
+        new Error(`it took longer than ${most} ms`),
+      );
     }
   }
 }
@@ -259,4 +353,6 @@ async function within(ms: number, work: Promise<unknown>, hurry?: AbortSignal): 
 /** The running side of each app that has started. */
 export const runningApps: WeakMap<App, RunningApp> = new WeakMap();
 
+/** The part of abortTimeout in which handlers may settle by themselves. */
+const HEEDING = 0.8;
 const LOG = logOf("app");

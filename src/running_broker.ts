@@ -6,7 +6,7 @@ import { createTables } from "./check/create_tables.ts";
 import { clockOf } from "./clock_of.ts";
 import type { States } from "./delivery_in_work.ts";
 import { deadLetterProblems, deadLetterUse, isOwnTable } from "./dead_letter.ts";
-import type { QueueUse, TableFacts } from "./driver/dialect.ts";
+import type { Dialect, QueueUse, TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
 import { ClosedError, DeclarationError, SchemaError } from "./errors.ts";
 import type { AnyInbox } from "./inbox.ts";
@@ -14,6 +14,7 @@ import type { ClaimForm } from "./claim/claim_form.ts";
 import { AdvisoryLockForm } from "./claim/advisory_lock.ts";
 import { LeaseForm } from "./claim/lease.ts";
 import { RowLockForm } from "./claim/row_lock.ts";
+import type { OpenTransaction } from "./held_transaction.ts";
 import { logOf } from "./log.ts";
 import { Pool } from "./pool.ts";
 import type { PublishManyOptions, PublishOptions } from "./publish_options.ts";
@@ -35,7 +36,8 @@ type Declaration =
 export class RunningBroker {
   readonly loops: readonly SubscriptionLoop[];
   readonly #declaration: Declaration;
-  readonly #pool: Pool;
+  /** The database's sessions. */
+  readonly pool: Pool;
   readonly #publisher: Publisher;
   readonly #facts: ReadonlyMap<AnyInbox, TableFacts>;
 
@@ -76,7 +78,7 @@ export class RunningBroker {
     runtime: Runtime,
   ) {
     this.#declaration = broker;
-    this.#pool = pool;
+    this.pool = pool;
     this.#facts = facts;
     this.#publisher = new Publisher(broker.driver, pool, runtime, (queue) => this.#wake(queue));
     for (const [inbox, found] of facts) this.#publisher.know(inbox, found);
@@ -96,6 +98,21 @@ export class RunningBroker {
   /** Whether the queue's table is one that this broker creates or subscribes to. */
   serves(queue: AnyQueue): boolean {
     return usesOf(this.#declaration).some(({ inbox }) => this.#isSameTable(inbox.table, queue));
+  }
+
+  /** The database's name. */
+  get database(): string {
+    return this.#declaration.driver.name;
+  }
+
+  /** How statements are written. */
+  get dialect(): Dialect {
+    return this.#declaration.driver.dialect;
+  }
+
+  /** The transaction that a caller of `transaction` was given. */
+  openTransaction(tx: unknown): OpenTransaction {
+    return this.#publisher.openTransaction(tx);
   }
 
   /** Publishes one message. */
@@ -123,7 +140,7 @@ export class RunningBroker {
     try {
       for (const loop of this.loops) await loop.close();
     } finally {
-      await this.#pool.close();
+      await this.pool.close();
     }
   }
 
@@ -136,7 +153,7 @@ export class RunningBroker {
       group: groupOf(queue),
       deadLetter: deadLetterUse(queue as AnyQueue, options.deadLetter, this.#facts),
     };
-    const common = { queue: queue.name, pool: this.#pool };
+    const common = { queue: queue.name, pool: this.pool };
     const byHand = new ByHand(queue.inbox.statements, dialect, description, facts, use.group);
     switch (description.form) {
       case "lease": {

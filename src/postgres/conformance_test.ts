@@ -16,6 +16,8 @@ else {
 const SIMPLE = { prepare: false, simple: false };
 const SQL: TestSql = {
   time: (time) => `to_timestamp(${time / 1000})`,
+  sessions: "SELECT count(*) AS sessions FROM pg_stat_activity " +
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()",
   later: (seconds) => `locked_until + interval '${seconds} seconds'`,
   locks: (key) =>
     `SELECT count(*) AS held FROM pg_locks CROSS JOIN hashtextextended('${key}', 0) AS hash ` +

@@ -3,7 +3,28 @@ import { ack, ShutdownError, TestApp } from "./holdfast.ts";
 import { leaseService } from "./lease_service.ts";
 import { rowsOf } from "./rows.ts";
 import { sleep } from "./sleep.ts";
-import type { ConformanceTest } from "./test_database.ts";
+import { FULL_TABLES } from "./full_service.ts";
+import { queueOf, rolesService, subscribe } from "./roles_service.ts";
+import type { ConformanceTest, TestDatabase } from "./test_database.ts";
+
+/** How many sessions the database sees beside the one that asks, once the others have had time to go. */
+async function sessionsOf(database: TestDatabase): Promise<number> {
+  const driver = database.connect();
+  await driver.open();
+  try {
+    for (let tries = 0;; tries++) {
+      const session = await driver.session();
+      await session.begin();
+      const { rows: [row] } = await session.query(database.sql.sessions!);
+      await session.release();
+      const sessions = Number(row!.sessions);
+      if (sessions === 0 || tries === 40) return sessions;
+      await sleep(50);
+    }
+  } finally {
+    await driver.close();
+  }
+}
 
 /** What becomes of rows when the app stops. */
 export const stopTests: readonly ConformanceTest[] = [
@@ -52,6 +73,24 @@ export const stopTests: readonly ConformanceTest[] = [
       assert.equal(after.deliveries.length, 1); // at once
       assert.equal(after.deliveries[0]?.attempt, 2);
       assert.deepEqual(await rowsOf(after), []);
+    },
+  },
+  {
+    name: "an app that has stopped has no session left, and can be started again",
+    needs: "a server",
+    async run(database) {
+      const table = FULL_TABLES["row lock"];
+      const jobs = subscribe(table, "jobs", () => ack(), { workers: 3 });
+      const held = table.queue("held").subscribe({ transactional: true }, () => ack());
+      const app = rolesService(database.connect(), table, jobs, held as never);
+      for (let round = 1; round <= 2; round++) {
+        const test = await TestApp.startLive(app);
+        await test.publish(queueOf(table, "jobs"), { name: "a" });
+        await test.publish(queueOf(table, "held"), { name: "b" });
+        while (test.deliveries.length < 2) await test.advance({ milliseconds: 50 });
+        await test.stop();
+        assert.equal(await sessionsOf(database), 0, `round ${round}`);
+      }
     },
   },
   {

@@ -19,6 +19,7 @@ import { outcomeTableTests } from "./outcome_table.ts";
 import { publishTests } from "./publish.ts";
 import { publishingTests } from "./publishing.ts";
 import { transactionalTests } from "./transactional.ts";
+import { scheduleTests } from "./schedule.ts";
 import { startTests } from "./start.ts";
 import { stopTests } from "./stop.ts";
 
@@ -70,5 +71,6 @@ const SUITE: readonly ConformanceTest[] = [
   ...fifoTests,
   ...fifoCrashTests,
   ...stopTests,
+  ...scheduleTests,
   ...drainTests,
 ];
