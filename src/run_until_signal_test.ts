@@ -20,8 +20,21 @@ Deno.test("a signal during the last hooks of the start stops the app in good ord
   assert.deepEqual(await ended(app), { code: 0, lines: ["started", "finished", "closed"] });
 });
 
+Deno.test("a third signal ends the process, whatever keeps it", async () => {
+  const app = await start({ handler: 60_000, shutdown: 60_000 });
+  const begin = performance.now();
+  for (let n = 0; n < 3; n++) {
+    app.kill("SIGTERM");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  assert.equal((await ended(app)).code, 1);
+  assert(performance.now() - begin < 5_000);
+});
+
 /** The app in a process of its own. Resolves when its handler is at work. */
-async function start(times: { handler: number; startup?: number }): Promise<Deno.ChildProcess> {
+async function start(
+  times: { handler: number; startup?: number; shutdown?: number },
+): Promise<Deno.ChildProcess> {
   const app = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", PROGRAM, JSON.stringify(times)],
     stdin: "null",

@@ -2,7 +2,11 @@ import { App, Broker, inbox, text } from "../../mod.ts";
 import { sqlite } from "../../src/sqlite/mod.ts";
 
 /** A program whose one handler works for so long, for tests that send it signals. */
-const { handler, startup = 0 } = JSON.parse(Deno.args[0]!) as { handler: number; startup?: number };
+const { handler, startup = 0, shutdown = 0 } = JSON.parse(Deno.args[0]!) as {
+  handler: number;
+  startup?: number;
+  shutdown?: number;
+};
 
 const jobs = inbox("jobs", {
   id: "id",
@@ -27,6 +31,10 @@ await new App({ name: "program" })
   .afterStartup(async (app) => {
     await app.publish(jobs.queue(), "job");
     await new Promise((resolve) => setTimeout(resolve, startup));
+  })
+  .withComponent({
+    name: "slow",
+    close: () => new Promise((resolve) => setTimeout(resolve, shutdown)),
   })
   .afterShutdown(() => console.log("closed"))
   .run();
