@@ -99,14 +99,15 @@ export class HttpService implements Component {
 
   async #handle(request: Request, app: App): Promise<Response> {
     try {
-      return await this.#handler(request, app);
+      const response: unknown = await this.#handler(request, app);
+      if (response instanceof Response) return response;
+      throw new TypeError(`The handler returned ${typeof response}; return a Response`);
     } catch (error) {
       const { pathname } = new URL(request.url);
-      LOG.error("A request was not answered: {method} {pathname}: {error}", {
-        method: request.method,
-        pathname,
-        error,
-      });
+      const values = { method: request.method, pathname, error };
+      // A client that has gone away is no failure of the service.
+      if (request.signal.aborted) LOG.info("A client left: {method} {pathname}: {error}", values);
+      else LOG.error("A request was not answered: {method} {pathname}: {error}", values);
       return new Response("Internal Server Error", { status: 500 });
     }
   }
@@ -121,6 +122,8 @@ export class HttpService implements Component {
 
 /** The same answer, after which the connection is not used again. */
 function lastOf(response: Response): Response {
+  // A connection that became a WebSocket is no longer one of HTTP.
+  if (response.status === 101) return response;
   const headers = new Headers(response.headers);
   headers.set("connection", "close");
   const { body, status, statusText } = response;

@@ -87,7 +87,7 @@ Deno.test("an answer that is still being sent does not keep the app from stoppin
   const response = await fetch(await url);
   const report = await running.stop();
   assert.equal(report.aborted, true);
-  assert.match(report.failures[0]!, /"http" was not closed: an answer is still being sent/);
+  assert.match(report.failures[1]!, /"http" was not closed: an answer is still being sent/);
   await response.body?.cancel();
 });
 

@@ -1,5 +1,6 @@
 import process from "node:process";
 import type { App } from "./app.ts";
+import { ClosedError } from "./errors.ts";
 import { RunningApp, runningApps } from "./running_app.ts";
 import { PRODUCTION } from "./runtime.ts";
 
@@ -22,7 +23,7 @@ export async function runUntilSignal(app: App): Promise<void> {
     await running.finished;
   } catch (error) {
     // A start that a signal has ended is no failure.
-    if (stopping === undefined) throw error;
+    if (stopping === undefined || !(error instanceof ClosedError)) throw error;
   } finally {
     await stopping;
     for (const signal of SIGNALS) process.off(signal, onSignal);
@@ -33,8 +34,9 @@ async function stop(app: App): Promise<void> {
   const running = runningApps.get(app);
   const report = await running?.stop();
   if (report?.aborted) process.exitCode = 1;
-  // What a handler that ignores its signal, or a request, has open would keep the process alive.
-  if (running?.handlersLeft || report?.aborted) process.exit();
+  // What ignores its signal, or could not be closed, would keep the process alive.
+  const isLeft = report !== undefined && (report.aborted || report.failures.length > 0);
+  if (running?.handlersLeft || isLeft) process.exit();
 }
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;

@@ -13,6 +13,7 @@ import type { Runtime } from "./runtime.ts";
 import type { StateValue } from "./state.ts";
 import type { QueueReport, SubscriptionLoop } from "./subscription_loop.ts";
 import { asError } from "./thrown.ts";
+import { atOnce, MOMENT, within } from "./within.ts";
 
 /** How an app stopped. */
 export interface ShutdownReport {
@@ -48,6 +49,10 @@ export class RunningApp implements StartedApp {
   readonly #components: Component[] = [];
   readonly #abort = new AbortController();
   readonly #failures: string[] = [];
+  readonly #stillStopping = new Set<string>();
+  readonly #givenUp = Promise.withResolvers<never>();
+  /** What is being started, for when it fails. */
+  #part = "its declaration";
   #opened = false;
   #ready = false;
   #closed = false;
@@ -73,6 +78,7 @@ export class RunningApp implements StartedApp {
     this.finished = this.#finish.promise;
     // Nobody need listen: run() does, a host may.
     this.finished.catch(() => {});
+    this.#givenUp.promise.catch(() => {});
   }
 
   /** Publishes through the one broker that serves the queue. */
@@ -141,10 +147,7 @@ export class RunningApp implements StartedApp {
       await this.#open();
       LOG.info("App {name} is running", { name: this.#app.name });
     } catch (error) {
-      LOG.error("App {name} did not start, what it had opened is closed: {error}", {
-        name: this.#app.name,
-        error,
-      });
+      this.#tellFailedStart(error);
       this.hurry();
       await this.#endWork();
       await this.#closeAll();
@@ -156,23 +159,48 @@ export class RunningApp implements StartedApp {
   async #open(): Promise<void> {
     checkDeadlines(this.#app.name, this.#app.deadlines);
     this.#checkSubscriptions();
-    for (const hook of this.#app.hooks.onStartup) {
-      await this.#runHook(hook);
+    for (const [index, hook] of this.#app.hooks.onStartup.entries()) {
+      await this.#step(`hook ${index + 1} of onStartup`, this.#runHook(hook));
       this.#checkNotStopped();
     }
-    for (const broker of this.#app.brokers) {
-      this.#brokers.push(await RunningBroker.open(broker, this.states, this.#runtime));
+    for (const [index, broker] of this.#app.brokers.entries()) {
+      const name = `broker ${index + 1}, ${broker.driver.name}`;
+      await this.#step(name, this.#openBroker(broker));
       this.#checkNotStopped();
     }
     this.#opened = true;
     for (const loop of this.#loops) loop.start((error) => this.#breakDown(error));
     for (const component of this.#app.components) {
       this.#components.push(component);
-      await this.#startComponent(component);
+      await this.#step(`component "${component.name}"`, this.#startComponent(component));
+      this.#checkNotStopped();
     }
     // From here on a stop is one like any other, once the hooks have run.
-    for (const hook of this.#app.hooks.afterStartup) await this.#runHook(hook);
+    for (const [index, hook] of this.#app.hooks.afterStartup.entries()) {
+      await this.#step(`hook ${index + 1} of afterStartup`, this.#runHook(hook));
+    }
     this.#ready = this.#stopping === undefined;
+  }
+
+  /** A step that hangs is given up when there is no more time for it. */
+  async #step(part: string, step: Promise<void>): Promise<void> {
+    this.#part = part;
+    await Promise.race([step, this.#givenUp.promise]);
+  }
+
+  async #openBroker(broker: App["brokers"][number]): Promise<void> {
+    const running = await RunningBroker.open(broker, this.states, this.#runtime);
+    // The start may have been given up meanwhile.
+    if (this.#closed) await running.close();
+    else this.#brokers.push(running);
+  }
+
+  /** That a start was stopped is no failure. */
+  #tellFailedStart(error: unknown): void {
+    const values = { name: this.#app.name, part: this.#part, error };
+    const wasStopped = error instanceof ClosedError && this.#stopping !== undefined;
+    if (wasStopped) LOG.info("App {name} was stopped while it started, at {part}", values);
+    else LOG.error("App {name} did not start, {part} failed, the rest is closed: {error}", values);
   }
 
   async #startComponent(component: Component): Promise<void> {
@@ -218,17 +246,20 @@ export class RunningApp implements StartedApp {
   async #stop(): Promise<ShutdownReport> {
     const start = now();
     this.#ready = false;
+    LOG.info("App {name} is stopping", { name: this.#app.name });
     if (!await this.#hasStarted()) {
-      return { queues: [], aborted: false, failures: [], duration: now() - start };
+      return { queues: [], aborted: false, failures: this.#failures, duration: now() - start };
     }
     this.#ready = false;
-    LOG.info("App {name} is stopping", { name: this.#app.name });
     await this.#workOn();
-    await this.#runShutdownHooks("onShutdown");
-    await this.#endWork();
+    const { drain, closeTimeout } = this.#app.deadlines;
+    const end = now() + drain;
+    await this.#runShutdownHooks("onShutdown", () => this.#isInHurry ? HURRIED_HOOKS : end - now());
+    await this.#endWork(Math.max(0, end - now()));
     const queues = this.#loops.map(({ report }) => report);
     await this.#closeAll();
-    await this.#runShutdownHooks("afterShutdown");
+    const hooksEnd = now() + closeTimeout * HOOKS;
+    await this.#runShutdownHooks("afterShutdown", () => hooksEnd - now());
     runningApps.delete(this.#app);
     const report = {
       queues,
@@ -248,36 +279,57 @@ export class RunningApp implements StartedApp {
     if (preStop > 0) await sleep(preStop, this.#hurry.signal);
   }
 
+  get #isInHurry(): boolean {
+    return this.#hurry.signal.aborted;
+  }
+
   /** A start that is under way when the app is stopped fails, and closes what it has opened. */
-  #hasStarted(): Promise<boolean> {
-    return this.#started.then(() => true, () => false);
+  async #hasStarted(): Promise<boolean> {
+    const started = this.#started.then(() => true, () => false);
+    if (!await within(this.#app.deadlines.drain, started, this.#hurry.signal)) {
+      this.#givenUp.reject(
+        new ClosedError(
+          `Cannot start the app "${this.#app.name}" to its end: it was stopped meanwhile, and ` +
+            `${this.#part} has not come to an end`,
+        ),
+      );
+    }
+    return await started;
   }
 
   /** All intake ends together; then drain, abort, and free what is left. Leases are renewed meanwhile. */
-  async #endWork(): Promise<void> {
-    const { drain, abortTimeout } = this.#app.deadlines;
+  async #endWork(drain = 0): Promise<void> {
+    const { abortTimeout } = this.#app.deadlines;
     // A claim that the database does not answer must not keep the app from stopping.
     const intake = this.#loops.map((loop) => loop.stopIntake());
     const components = this.#components.map((component) => this.#stopComponent(component));
     const work = Promise.all([...intake, ...components]).then(() => this.#idle());
-    if (await within(drain, work, this.#hurry.signal)) return;
+    if (await within(drain, work, this.#hurry.signal) || await atOnce(work)) return;
     const reason = new ShutdownError(
       `The app "${this.#app.name}" is stopping and its handlers may not go on; ` +
-        `heed delivery.signal, or give the app a longer drain than ${drain} ms`,
+        `heed delivery.signal, or give the app a longer drain than ` +
+        `${this.#app.deadlines.drain} ms`,
     );
     this.#abort.abort(reason);
     for (const loop of this.#loops) loop.abort(reason);
     // What does not heed its signal is freed while there is time for it.
     if (await within(abortTimeout * HEEDING, work)) return;
     const abandoned = Promise.all(this.#loops.map((loop) => loop.abandon()));
-    await within(abortTimeout * (1 - HEEDING), Promise.all([abandoned, ...components]));
+    if (await within(abortTimeout * (1 - HEEDING), Promise.all([abandoned, ...components]))) return;
+    for (const name of this.#stillStopping) {
+      this.#fail(`Component "${name}" was not stopped`, new Error("it took too long"));
+    }
   }
 
   async #stopComponent(component: Component): Promise<void> {
+    const { name } = component;
+    this.#stillStopping.add(name);
     try {
       await component.stop?.(this.#abort.signal);
     } catch (error) {
-      this.#fail(`Component "${component.name}" was not stopped`, error);
+      this.#fail(`Component "${name}" was not stopped`, error);
+    } finally {
+      this.#stillStopping.delete(name);
     }
   }
 
@@ -285,29 +337,28 @@ export class RunningApp implements StartedApp {
     return Promise.all(this.#loops.map((loop) => loop.idle()));
   }
 
-  /** Components first, then brokers, the last that was opened first. */
+  /**
+   * Components first, then brokers, the last that was started first. What hangs does not keep the
+   * others from being closed.
+   */
   async #closeAll(): Promise<void> {
     this.#closed = true;
-    const closing = this.#closeInOrder();
-    if (await within(this.#app.deadlines.closeTimeout, closing)) return;
-    this.#fail("Not everything was closed", new Error("it took longer than closeTimeout"));
+    const most = this.#app.deadlines.closeTimeout * (1 - HOOKS) / 2;
+    const componentsEnd = now() + most;
+    for (const component of this.#components.toReversed()) {
+      const close = async () => await component.close?.();
+      await this.#close(`Component "${component.name}"`, close, componentsEnd);
+    }
+    const brokersEnd = now() + most;
+    for (const broker of this.#brokers.toReversed()) {
+      await this.#close("A broker", () => broker.close(), brokersEnd);
+    }
   }
 
-  async #closeInOrder(): Promise<void> {
-    for (const component of this.#components.toReversed()) {
-      try {
-        await component.close?.();
-      } catch (error) {
-        this.#fail(`Component "${component.name}" was not closed`, error);
-      }
-    }
-    for (const broker of this.#brokers.toReversed()) {
-      try {
-        await broker.close();
-      } catch (error) {
-        this.#fail("A broker was not closed", error);
-      }
-    }
+  async #close(what: string, close: () => Promise<void>, end: number): Promise<void> {
+    const closing = close().catch((error) => this.#fail(`${what} was not closed`, error));
+    if (await within(Math.max(MOMENT, end - now()), closing)) return;
+    this.#fail(`${what} was not closed`, new Error("it took too long"));
   }
 
   /** A shutdown goes on, whatever fails. */
@@ -322,32 +373,17 @@ export class RunningApp implements StartedApp {
   }
 
   /** A hook that fails, or takes too long, is logged, and the shutdown goes on. */
-  async #runShutdownHooks(point: "onShutdown" | "afterShutdown"): Promise<void> {
-    const { drain, closeTimeout } = this.#app.deadlines;
-    const most = point === "onShutdown" ? drain : closeTimeout;
+  async #runShutdownHooks(
+    point: "onShutdown" | "afterShutdown",
+    timeLeft: () => number,
+  ): Promise<void> {
     for (const hook of this.#app.hooks[point]) {
       const running = this.#runHook(hook)
         .catch((error) => this.#fail(`A hook of ${point} failed`, error));
-      if (await within(most, running, this.#hurry.signal)) continue;
-      this.#fail(
-        `A hook of ${point} is not waited for`,
-        new Error(`it took longer than ${most} ms`),
-      );
+      if (await within(Math.max(MOMENT, timeLeft()), running)) continue;
+      this.#fail(`A hook of ${point} is not waited for`, new Error("it took too long"));
     }
   }
-}
-
-/** Whether the work has ended by then, or before anybody is in a hurry. */
-async function within(ms: number, work: Promise<unknown>, hurry?: AbortSignal): Promise<boolean> {
-  const ended = new AbortController();
-  const signal = AbortSignal.any([ended.signal, ...(hurry === undefined ? [] : [hurry])]);
-  let done = false;
-  const end = work.then(() => {
-    done = true;
-    ended.abort();
-  });
-  await Promise.race([end, sleep(ms, signal)]);
-  return done;
 }
 
 /** The running side of each app that has started. */
@@ -355,4 +391,8 @@ export const runningApps: WeakMap<App, RunningApp> = new WeakMap();
 
 /** The part of abortTimeout in which handlers may settle by themselves. */
 const HEEDING = 0.8;
+/** The part of closeTimeout that is left for the hooks of afterShutdown. */
+const HOOKS = 0.2;
+/** How long hooks of onShutdown may take after a second signal, in milliseconds. */
+const HURRIED_HOOKS = 500;
 const LOG = logOf("app");

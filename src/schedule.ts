@@ -79,9 +79,10 @@ export class Schedule implements Component {
   #arm(from: number): void {
     const slot = this.#slots!.after(from);
     if (slot === undefined || this.#stop.signal.aborted) return;
-    this.#timer = after(slot - now(), () => {
+    this.#timer = after(Math.max(0, slot - now()), () => {
       this.#publish(slot);
-      this.#arm(slot);
+      // Slots that have passed while the process stood still are not made up for.
+      this.#arm(Math.max(slot, now()));
     });
   }
 
@@ -111,7 +112,7 @@ export class Schedule implements Component {
 
   async #publishOnce(slot: number): Promise<void> {
     const { queue, message, name } = this.#declared;
-    const made = typeof message === "function" ? message(new Date(slot)) : message;
+    const made = typeof message === "function" ? await message(new Date(slot)) : message;
     const broker = this.#broker!;
     const memory = this.#memory;
     if (memory === undefined) {
