@@ -48,6 +48,7 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
   readonly #clock = new DatabaseClock();
   readonly #keeper: LeaseKeeper;
   readonly #settles: SettleBatch;
+  readonly #closed = new AbortController();
 
   constructor(options: LeaseFormOptions) {
     this.#options = options;
@@ -59,6 +60,10 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
 
   get queue(): string {
     return this.#options.queue;
+  }
+
+  get closed(): AbortSignal {
+    return this.#closed.signal;
   }
 
   /** The present, by the clock that decides what is due. */
@@ -150,6 +155,7 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
 
   close(): Promise<void> {
     this.#keeper.close();
+    this.#closed.abort();
     return Promise.resolve();
   }
 

@@ -18,6 +18,8 @@ export interface LeaseWriter {
   readonly now: number;
   /** Whether the table counts attempts, and a token so tells its holder from any later one. */
   readonly countsAttempts: boolean;
+  /** Aborts when the form is closed: then nothing is tried again. */
+  readonly closed: AbortSignal;
   /** Writes an ending under the token's guard; resolves to whether the row was changed. */
   write(token: LeaseToken, ending: Settlement): Promise<boolean>;
   /** Opens a transaction for a handler. */
@@ -180,9 +182,9 @@ export class LeaseClaim implements Claim {
       try {
         return await this.#writer.isGone(this.id);
       } catch (error) {
-        if (!mayPass(error)) return false;
+        if (!mayPass(error) || this.#writer.closed.aborted) return false;
       }
-      await sleep(backoff(tries, BETWEEN_SETTLES));
+      await sleep(backoff(tries, BETWEEN_SETTLES), this.#writer.closed);
     }
     return false;
   }
@@ -208,13 +210,13 @@ export class LeaseClaim implements Claim {
         }
         return this.#fail(this.#lost("its row is gone or another claim holds it"));
       } catch (error) {
-        if (!mayPass(error)) return this.#fail(error);
+        if (!mayPass(error) || this.#writer.closed.aborted) return this.#fail(error);
         inDoubt = true;
         if (this.#writer.now >= this.#expiry) {
           return this.#fail(this.#lost("its lease ended before the database answered", error));
         }
       }
-      await sleep(backoff(tries, BETWEEN_SETTLES));
+      await sleep(backoff(tries, BETWEEN_SETTLES), this.#writer.closed);
     }
   }
 
