@@ -3,17 +3,17 @@ import type { Claim } from "./claim/claim_form.ts";
 import { after, inDelivery } from "./clock.ts";
 import { decodePayload, decodeRowHeaders } from "./decode_payload.ts";
 import { type DeliveryContext, DeliveryInWork } from "./delivery_in_work.ts";
+import { describeValue } from "./describe_value.ts";
 import { errorText } from "./error_text.ts";
 import { AlreadySettledError, ShutdownError, TimeoutError } from "./errors.ts";
 import { runInside } from "./inside_transaction.ts";
 import { isOutcome, retry } from "./outcome.ts";
-import type { DeliveryRecord, Runtime } from "./runtime.ts";
+import type { DeliveryRecord } from "./runtime.ts";
 import { canBury, type Decision, decisionOf, giveUp, giveUpUnseen, isSpent } from "./settlement.ts";
 import { asError } from "./thrown.ts";
 
 /** What deliveries work with. */
 export interface DeliveriesContext extends DeliveryContext {
-  readonly runtime: Runtime;
   /** Whether a message is to be tried by itself, after a batch has failed, whatever its attempts. */
   readonly isAlone: (claim: Claim) => boolean;
 }
@@ -41,7 +41,7 @@ export async function decideDeliveries(
   const name = `message ${ids} of queue "${context.subscription.queue.name}"`;
   const timer = startTimer(part, context);
   try {
-    return await inDelivery(name, () => decideInside(part, context));
+    return await inDelivery(name, () => decideInside(part, context), context.publisher.pool);
   } finally {
     timer?.cancel();
   }
@@ -91,7 +91,7 @@ async function prepare(work: Work, context: DeliveriesContext): Promise<void> {
     record.message = await decodePayload(claim, subscription);
     // What cannot be decoded is kept, as often as it may have been tried.
     if (isSpent) decide(work, context, spent);
-    else work.delivery = new DeliveryInWork(context, claim, headers);
+    else work.delivery = new DeliveryInWork(context, work, headers);
   } catch (thrown) {
     const error = asError(thrown, "The codec");
     fail(error, work, context, "decode");
@@ -102,6 +102,8 @@ async function handle(handed: readonly Work[], context: DeliveriesContext): Prom
   const { options, handle } = context.subscription;
   const deliveries = handed.map(({ delivery }) => delivery!);
   const [first] = deliveries as [DeliveryInWork];
+  const batch = deliveries.map(({ id }) => id);
+  for (const { record } of handed) record.batch = batch;
   if (options.batch !== undefined) {
     return await handle(handed.map(({ record }) => record.message), deliveries);
   }
@@ -120,9 +122,12 @@ function outcomeOf(
 ): unknown {
   if (subscription.options.batch === undefined || !Array.isArray(returned)) return returned;
   if (returned.length === handed.length) return returned[index];
+  const outcomes = returned.length === 1 ? "1 outcome" : `${returned.length} outcomes`;
+  const messages = handed.length === 1 ? "1 message" : `${handed.length} messages`;
+  const ids = handed.map(({ claim }) => claim.id).join(", ");
   throw new TypeError(
-    `The handler of queue "${subscription.queue.name}" returned ${returned.length} outcomes for ` +
-      `${handed.length} messages; return one for all, or one for each in order`,
+    `The handler of queue "${subscription.queue.name}" returned ${outcomes} for ${messages} ` +
+      `(${ids}); return one for all, or one for each in order`,
   );
 }
 
@@ -158,8 +163,9 @@ function afterReturn(returned: unknown, work: Work, context: DeliveriesContext):
   if (settledAs !== undefined) {
     if (returned === undefined) return { outcome: settledAs, settlement: undefined };
     throw new AlreadySettledError(
-      `The handler of queue "${delivery.queue}" settled message ${delivery.id} and then returned ` +
-        `an outcome; return nothing after delivery.settle()`,
+      `The handler of queue "${delivery.queue}" settled message ${delivery.id} as ` +
+        `${settledAs.kind} and then returned ${nameOf(returned)}; return nothing after ` +
+        `delivery.settle()`,
     );
   }
   // Returning is the usual way to heed the signal; only an outcome says that the work is done. What a
@@ -173,9 +179,13 @@ function afterReturn(returned: unknown, work: Work, context: DeliveriesContext):
   }
   if (isOutcome(returned)) return decisionOf(returned, subscription, delivery.attempt);
   throw new TypeError(
-    `The handler of queue "${delivery.queue}" returned ${typeof returned} for message ` +
+    `The handler of queue "${delivery.queue}" returned ${describeValue(returned)} for message ` +
       `${delivery.id}; return ack(), retry(), retryAfter(…), drop(), deadLetter() or nothing`,
   );
+}
+
+function nameOf(returned: unknown): string {
+  return isOutcome(returned) ? returned.kind : describeValue(returned);
 }
 
 /** A failure is delivered again after a growing delay, but one made by a shutdown at once. */

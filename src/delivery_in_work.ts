@@ -1,16 +1,19 @@
-import type { Claim } from "./claim/claim_form.ts";
+import { CommitHooks } from "./after_commit.ts";
+import type { Claim, Settlement } from "./claim/claim_form.ts";
 import { inThisContext } from "./clock.ts";
 import type { Delivery, DeliveryLog } from "./delivery.ts";
+import { describeValue } from "./describe_value.ts";
 import { setTransaction } from "./driver/delivery_transaction.ts";
-import { ClosedError, DeclarationError } from "./errors.ts";
+import { AlreadySettledError, ClosedError, DeclarationError } from "./errors.ts";
 import type { Headers } from "./headers.ts";
 import { type Inside, runOutside } from "./inside_transaction.ts";
 import { logOf } from "./log.ts";
 import { isOutcome, type Outcome } from "./outcome.ts";
 import type { OpenTransaction } from "./held_transaction.ts";
 import type { PublishColumns, PublishTime } from "./publish_options.ts";
-import type { Published, Publisher } from "./publisher.ts";
+import { type Published, type Publisher, tellFate } from "./publisher.ts";
 import type { AnyQueue, Queue } from "./queue.ts";
+import type { DeliveryRecord, PublishRecord, Runtime } from "./runtime.ts";
 import { decisionOf } from "./settlement.ts";
 import type { StateKey } from "./state.ts";
 import type { AnySubscription } from "./subscription.ts";
@@ -25,6 +28,7 @@ export interface States {
 export interface DeliveryContext {
   readonly subscription: AnySubscription;
   readonly states: States;
+  readonly runtime: Runtime;
   readonly publisher: Publisher;
   /** The database's name. */
   readonly database: string;
@@ -39,9 +43,14 @@ export class DeliveryInWork implements Delivery {
   readonly inside: Inside;
   readonly #context: DeliveryContext;
   readonly #claim: Claim;
+  readonly #record: DeliveryRecord;
   readonly #abort = new AbortController();
   #transaction: OpenTransaction | undefined;
+  /** What is to be done once its transaction is committed. */
+  #hooks: CommitHooks | undefined;
   readonly #published = new Set<AnyQueue>();
+  /** What was published in its transaction, as long as that is open. */
+  readonly #records: PublishRecord[] = [];
   /** What the handler has begun to publish, and perhaps not waited for. */
   readonly #publishing = new Set<Promise<unknown>>();
   #hasEnded = false;
@@ -49,13 +58,18 @@ export class DeliveryInWork implements Delivery {
   #settling: Promise<void> | undefined;
 
   /** Made in the handler's own context, in which listeners of the signal are then called. */
-  constructor(context: DeliveryContext, claim: Claim, headers: Headers) {
+  constructor(
+    context: DeliveryContext,
+    { claim, record }: { readonly claim: Claim; readonly record: DeliveryRecord },
+    headers: Headers,
+  ) {
     const queue = context.subscription.queue.name;
     this.queue = queue;
     this.headers = headers;
-    this.inside = { pool: context.publisher.pool, isOpen: false };
+    this.inside = { pool: context.publisher.pool, isOpen: false, delivery: this };
     this.#context = context;
     this.#claim = claim;
+    this.#record = record;
     this.log = logOf("delivery").with({ queue, id: claim.id, attempt: claim.attempt });
     this.#follow(claim.signal);
     if (this.transactional) this.#offerTransaction();
@@ -81,6 +95,11 @@ export class DeliveryInWork implements Delivery {
     return this.#context.subscription.options.transactional;
   }
 
+  /** Whether its handler has not ended, nor settled its message. */
+  get isAtWork(): boolean {
+    return !this.#hasEnded;
+  }
+
   /** What the handler itself has settled its message as. */
   get settledAs(): Outcome | undefined {
     return this.#settledAs;
@@ -94,6 +113,7 @@ export class DeliveryInWork implements Delivery {
   async open(): Promise<OpenTransaction> {
     this.#refuseEnded("open a transaction");
     this.#transaction ??= await runOutside(() => this.#claim.transaction());
+    this.#hooks ??= new CommitHooks(this.#transaction.handle);
     this.inside.isOpen = true;
     return this.#transaction;
   }
@@ -127,18 +147,30 @@ export class DeliveryInWork implements Delivery {
     await Promise.allSettled([...this.#publishing, this.#settling]);
   }
 
-  /** The message is settled; whoever waits for what was published with it is told if it is there. */
-  tell({ kind }: Outcome): void {
+  /**
+   * The message is settled, or could not be; whoever waits for what was published with it is told if it
+   * is there.
+   */
+  tell(outcome?: Outcome): void {
     this.inside.isOpen = false;
-    if (kind !== "ack") return;
+    const isKept = outcome?.kind === "ack";
+    tellFate(this.#records, isKept ? "committed" : "rolled back");
+    this.#hooks?.end(isKept);
+    if (!isKept) return;
     for (const queue of this.#published) this.#context.publisher.wake(queue);
+  }
+
+  /** Tells what its handler was refused, which may not wait for it or may catch it. */
+  refused(error: Error): void {
+    const { queue, id } = this;
+    this.#context.runtime.observe({ type: "refused", queue, id, error });
   }
 
   async #settle(outcome: Outcome): Promise<void> {
     const { subscription } = this.#context;
     if (!isOutcome(outcome)) {
       throw new TypeError(
-        `Cannot settle message ${this.id} of queue "${this.queue}" as ${String(outcome)}: ` +
+        `Cannot settle message ${this.id} of queue "${this.queue}" as ${describeValue(outcome)}: ` +
           `give ack(), retry(), retryAfter(…), drop() or deadLetter()`,
       );
     }
@@ -152,9 +184,20 @@ export class DeliveryInWork implements Delivery {
     // Only what was published before can be part of it.
     if (this.transactional) this.#hasEnded = true;
     await Promise.allSettled(this.#publishing);
-    await runOutside(() => this.#claim.settle(decision.settlement!));
+    await this.#context.runtime.reach("before settle", this.#record);
+    await this.#carryOut(decision.settlement!);
     this.#settledAs = decision.outcome;
     this.tell(decision.outcome);
+    await this.#context.runtime.reach("after settle", this.#record);
+  }
+
+  async #carryOut(settlement: Settlement): Promise<void> {
+    try {
+      await runOutside(() => this.#claim.settle(settlement));
+    } catch (error) {
+      if (error instanceof AlreadySettledError) this.refused(error);
+      throw error;
+    }
   }
 
   async #publish(
@@ -166,7 +209,13 @@ export class DeliveryInWork implements Delivery {
     this.#refuseEnded(`publish to queue "${queue.name}"`);
     if (!this.transactional) return await publisher.publish(queue, message, options);
     const transaction = await this.open();
-    const published = await publisher.publishIn(transaction, queue, message, options);
+    const published = await publisher.publishIn(
+      transaction,
+      this.#records,
+      queue,
+      message,
+      options,
+    );
     this.#published.add(queue);
     return published;
   }
@@ -179,6 +228,7 @@ export class DeliveryInWork implements Delivery {
     );
     // Whoever has not waited for its own work does not see what it rejects with either.
     this.log.error("A handler goes on after its end: {error}", { error });
+    this.refused(error);
     throw error;
   }
 

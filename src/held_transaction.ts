@@ -1,4 +1,4 @@
-import { inRealTime } from "./clock.ts";
+import { inRealTime, type LockObserver } from "./clock.ts";
 import type { QueryResult, Session } from "./driver/driver.ts";
 import type { Statement } from "./driver/statement.ts";
 import type { Steps } from "./driver/steps.ts";
@@ -30,10 +30,12 @@ export interface HeldTransaction extends OpenTransaction {
 /** A held transaction on a session of a driver. */
 export class HeldSession implements HeldTransaction {
   readonly #session: Session;
+  readonly #database: LockObserver;
   #hasEnded = false;
 
-  constructor(session: Session) {
+  constructor(session: Session, database: LockObserver) {
     this.#session = session;
+    this.#database = database;
   }
 
   get lost(): AbortSignal {
@@ -45,25 +47,26 @@ export class HeldSession implements HeldTransaction {
   }
 
   async tryLock(key: string): Promise<boolean> {
-    return await inRealTime(() => this.#session.tryLock(key)) !== undefined;
+    const take = () => this.#session.tryLock(key);
+    return await inRealTime(take, "(take a lock)", this.#database) !== undefined;
   }
 
   // deno-lint-ignore require-await -- a refusal is a rejection
   async run<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
     this.#refuseEnded();
-    return runOn(this.#session, statement, values);
+    return runOn(this.#session, this.#database, statement, values);
   }
 
   // deno-lint-ignore require-await -- a refusal is a rejection
   async runSteps<T>(makeSteps: () => Steps<T>): Promise<T> {
     this.#refuseEnded();
-    return runSteps(this.#session, makeSteps());
+    return runSteps(this.#session, this.#database, makeSteps());
   }
 
   async commit(): Promise<void> {
     this.#refuseEnded();
     try {
-      await inRealTime(() => this.#session.commit());
+      await inRealTime(() => this.#session.commit(), "COMMIT", this.#database);
     } finally {
       await this.rollback();
     }
@@ -71,7 +74,7 @@ export class HeldSession implements HeldTransaction {
 
   rollback(): Promise<void> {
     this.#hasEnded = true;
-    return inRealTime(() => this.#session.release());
+    return inRealTime(() => this.#session.release(), "ROLLBACK", this.#database);
   }
 
   /** Its session would run what comes late by itself, and perhaps on another connection. */

@@ -1,4 +1,4 @@
-import { inRealTime } from "./clock.ts";
+import { inRealTime, type LockObserver } from "./clock.ts";
 import type { LockHolder, Session } from "./driver/driver.ts";
 import type { Steps } from "./driver/steps.ts";
 import type { OpenTransaction } from "./held_transaction.ts";
@@ -23,9 +23,11 @@ export interface LockSession {
 /** A session of a driver that holds locks. */
 export class LockingSession implements LockSession {
   readonly #session: Session;
+  readonly #database: LockObserver;
 
-  constructor(session: Session) {
+  constructor(session: Session, database: LockObserver) {
     this.#session = session;
+    this.#database = database;
   }
 
   get lost(): AbortSignal {
@@ -34,15 +36,16 @@ export class LockingSession implements LockSession {
 
   get transaction(): OpenTransaction | undefined {
     const session = this.#session;
+    const database = this.#database;
     if (session.transact !== undefined) return undefined;
     return {
       handle: session.handle,
-      run: (statement, values) => runOn(session, statement, values),
+      run: (statement, values) => runOn(session, database, statement, values),
     };
   }
 
   tryLock(key: string): Promise<LockHolder | undefined> {
-    return inRealTime(() => this.#session.tryLock(key));
+    return inRealTime(() => this.#session.tryLock(key), "(take a lock)", this.#database);
   }
 
   transact<T>(makeSteps: () => Steps<T>): Promise<T> {
@@ -55,13 +58,14 @@ export class LockingSession implements LockSession {
 
   /** Where transactions do not run at once, one is open all the time: the locks are its own. */
   async #run<T>(makeSteps: () => Steps<T>, commit: () => Promise<void>): Promise<T> {
-    if (this.#session.transact !== undefined) return await transactAtOnce(this.#session, makeSteps);
-    const result = await runSteps(this.#session, makeSteps());
-    await inRealTime(commit);
+    const [session, database] = [this.#session, this.#database];
+    if (session.transact !== undefined) return await transactAtOnce(session, database, makeSteps);
+    const result = await runSteps(session, database, makeSteps());
+    await inRealTime(commit, "COMMIT", database);
     return result;
   }
 
   release(): Promise<void> {
-    return inRealTime(() => this.#session.release());
+    return inRealTime(() => this.#session.release(), "ROLLBACK", this.#database);
   }
 }

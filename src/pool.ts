@@ -1,4 +1,4 @@
-import { inRealTime } from "./clock.ts";
+import { inRealTime, type LockObserver } from "./clock.ts";
 import type { Driver, QueryResult, Session, SqlRow } from "./driver/driver.ts";
 import { bind, type Statement } from "./driver/statement.ts";
 import type { Steps } from "./driver/steps.ts";
@@ -9,7 +9,7 @@ import { runOn, runSteps, transactAtOnce } from "./run_on_session.ts";
 import { withoutConflicts } from "./without_conflicts.ts";
 
 /** A driver's sessions as the core uses them: every call is I/O, and passes in real time. */
-export class Pool {
+export class Pool implements LockObserver {
   readonly #driver: Driver;
   #longestWrite = Infinity;
 
@@ -30,6 +30,11 @@ export class Pool {
   /** Closes the database. */
   close(): Promise<void> {
     return inRealTime(() => this.#driver.close());
+  }
+
+  /** How many statements wait for locks in this database; `undefined` if the driver cannot tell. */
+  async countLockWaits(): Promise<number | undefined> {
+    return await this.#driver.countLockWaits?.();
   }
 
   /** Whether all transactions that write wait for one another. */
@@ -61,7 +66,7 @@ export class Pool {
       handle: tx,
       run: (statement, values) => {
         const params = bind(statement, values);
-        return inRealTime(() => joined.query(statement.text, params));
+        return inRealTime(() => joined.query(statement.text, params), statement.text, this);
       },
     };
   }
@@ -87,23 +92,23 @@ export class Pool {
   async #runOnce<Values>(statement: Statement<Values>, values: Values): Promise<QueryResult> {
     const session = await this.#session();
     try {
-      return await runOn(session, statement, values);
+      return await runOn(session, this, statement, values);
     } finally {
-      await inRealTime(() => session.release());
+      await inRealTime(() => session.release(), "ROLLBACK", this);
     }
   }
 
   /** Opens a transaction on a connection of its own. End it, whatever happens. */
   async hold(): Promise<HeldTransaction> {
-    return new HeldSession(await this.#begun());
+    return new HeldSession(await this.#begun(), this);
   }
 
   /** Opens a session for locks. Release it, whatever happens. */
   async holdLocks(): Promise<LockSession> {
     const session = await this.#session();
-    if (session.transact !== undefined) return new LockingSession(session);
+    if (session.transact !== undefined) return new LockingSession(session, this);
     await this.#begin(session);
-    return new LockingSession(session);
+    return new LockingSession(session, this);
   }
 
   /**
@@ -135,13 +140,13 @@ export class Pool {
   async #transactOnce<T>(makeSteps: () => Steps<T>): Promise<T> {
     const session = await this.#session();
     try {
-      if (session.transact !== undefined) return await transactAtOnce(session, makeSteps);
-      await inRealTime(() => session.begin());
-      const result = await runSteps(session, makeSteps());
-      await inRealTime(() => session.commit());
+      if (session.transact !== undefined) return await transactAtOnce(session, this, makeSteps);
+      await inRealTime(() => session.begin(), "BEGIN", this);
+      const result = await runSteps(session, this, makeSteps());
+      await inRealTime(() => session.commit(), "COMMIT", this);
       return result;
     } finally {
-      await inRealTime(() => session.release());
+      await inRealTime(() => session.release(), "ROLLBACK", this);
     }
   }
 
@@ -159,9 +164,9 @@ export class Pool {
 
   async #begin(session: Session): Promise<void> {
     try {
-      await inRealTime(() => session.begin());
+      await inRealTime(() => session.begin(), "BEGIN", this);
     } catch (error) {
-      await inRealTime(() => session.release());
+      await inRealTime(() => session.release(), "ROLLBACK", this);
       throw error;
     }
   }

@@ -1,7 +1,7 @@
+import { CommitHooks } from "./after_commit.ts";
 import { readFacts } from "./check/read_facts.ts";
-import { now } from "./clock.ts";
 import { ByHand } from "./by_hand.ts";
-import { clockOf } from "./clock_of.ts";
+import { clockOf, presentOf } from "./clock_of.ts";
 import type { MessageId, NewRow, PublishStatement, TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
 import { encodePayload } from "./encode_payload.ts";
@@ -9,7 +9,7 @@ import { HoldfastError, PublishError, SchemaError } from "./errors.ts";
 import { generateId } from "./generate_id.ts";
 import type { AnyInbox } from "./inbox.ts";
 import { type Inserted, insertMany, insertOne } from "./insert_rows.ts";
-import { runInside } from "./inside_transaction.ts";
+import { insideDelivery, runInside } from "./inside_transaction.ts";
 import type { OpenTransaction } from "./held_transaction.ts";
 import type { Pool } from "./pool.ts";
 import {
@@ -20,7 +20,7 @@ import {
 } from "./publish_options.ts";
 import type { AnyQueue } from "./queue.ts";
 import { refuseUnknownOptions } from "./refuse_unknown_options.ts";
-import type { Runtime } from "./runtime.ts";
+import type { PublishRecord, Runtime } from "./runtime.ts";
 
 /** What a publish gives back. */
 export interface Published {
@@ -40,6 +40,10 @@ interface Place {
   readonly transaction: OpenTransaction | undefined;
   /** Called for the queue of each message that was inserted. */
   readonly wake: (queue: AnyQueue) => void;
+  /** Where what is published is noted until its fate is known. */
+  readonly records?: PublishRecord[];
+  /** Whether the transaction is the one of a delivery. */
+  readonly isOfDelivery?: boolean;
 }
 
 /** Inserts messages, and wakes whoever waits for them once they are committed. */
@@ -76,14 +80,16 @@ export class Publisher {
     return this.#publish(queue, message, options, this.#placeOf(options.tx));
   }
 
-  /** Publishes a message in a transaction that somebody else ends, and wakes nobody. */
+  /** Publishes a message in the transaction of a delivery, which tells its fate, and wakes nobody. */
   publishIn(
     transaction: OpenTransaction,
+    records: PublishRecord[],
     queue: AnyQueue,
     message: unknown,
     options: PublishOptions,
   ): Promise<Published> {
-    return this.#publish(queue, message, options, { transaction, wake: () => {} });
+    const place: Place = { transaction, records, wake: () => {}, isOfDelivery: true };
+    return this.#publish(queue, message, options, place);
   }
 
   /** Publishes many messages: all of them or, if one cannot be, none. */
@@ -102,7 +108,9 @@ export class Publisher {
       rows.push(await this.#rowOf(queue, message, options));
     }
     const inserted = await this.#attempt(queue, () => this.#insertAll(queue, rows, place));
-    for (const [index, { id }] of inserted.entries()) this.#observe(queue, id, all[index]);
+    for (const [index, { id, inserted: isNew }] of inserted.entries()) {
+      if (isNew) this.#observe(queue, id, all[index], place);
+    }
     if (inserted.some((each) => each.inserted)) place.wake(queue);
     return inserted;
   }
@@ -114,22 +122,34 @@ export class Publisher {
   async transaction<T>(work: (tx: unknown) => Promise<T>): Promise<T> {
     const queues = new Set<AnyQueue>();
     const held = await this.pool.hold();
-    const inside = { pool: this.pool, isOpen: true };
+    const inside = { pool: this.pool, isOpen: true, delivery: insideDelivery() };
     const tx = held.handle as object;
-    this.#open.set(tx, { transaction: held, wake: (queue) => queues.add(queue) });
+    const records: PublishRecord[] = [];
+    const hooks = new CommitHooks(tx);
+    this.#open.set(tx, { transaction: held, records, wake: (queue) => queues.add(queue) });
     let result: T;
     try {
       result = await runInside(inside, () => work(tx));
     } catch (error) {
       inside.isOpen = false;
       this.#open.delete(tx);
+      tellFate(records, "rolled back");
+      hooks.end(false);
       await held.rollback();
       throw error;
     }
     inside.isOpen = false;
     this.#open.delete(tx);
-    await held.commit();
+    try {
+      await held.commit();
+    } catch (error) {
+      tellFate(records, "unknown");
+      hooks.end(false);
+      throw error;
+    }
+    tellFate(records, "committed");
     for (const queue of queues) this.#wake(queue);
+    hooks.end(true);
     return result;
   }
 
@@ -148,17 +168,17 @@ export class Publisher {
     queue: AnyQueue,
     message: unknown,
     options: PublishOptions,
-    { transaction, wake }: Place,
+    place: Place,
   ): Promise<Published> {
     const row = await this.#rowOf(queue, message, options);
     const published = await this.#attempt(queue, async () => {
-      const runner = transaction ?? this.pool;
+      const runner = place.transaction ?? this.pool;
       const statement = await this.#statementOf(queue.inbox, Object.keys(row.columns), runner);
       return await insertOne(runner, statement, row);
     });
     if (!published.inserted) return published;
-    this.#observe(queue, published.id, message);
-    wake(queue);
+    this.#observe(queue, published.id, message, place);
+    place.wake(queue);
     return published;
   }
 
@@ -171,7 +191,7 @@ export class Publisher {
       id: generateId(queue, "publish to"),
       payload,
       group: queue.name,
-      now: now(),
+      now: presentOf(queue.inbox)(),
       columns: { ...columns, ...checked.columns },
     };
   }
@@ -215,8 +235,18 @@ export class Publisher {
     }
   }
 
-  #observe(queue: AnyQueue, id: MessageId, message: unknown): void {
-    this.#runtime.observe({ type: "published", queue: queue.name, id, message });
+  #observe(
+    queue: AnyQueue,
+    id: MessageId,
+    message: unknown,
+    { transaction, records, isOfDelivery }: Place,
+  ): void {
+    const fate = transaction === undefined ? "committed" : records ? "open" : "unknown";
+    const isAtWork = insideDelivery()?.isAtWork ?? false;
+    const isOutside = isAtWork && !isOfDelivery && fate !== "unknown";
+    const publish: PublishRecord = { queue: queue.name, id, message, fate, isOutside };
+    records?.push(publish);
+    this.#runtime.observe({ type: "published", publish });
   }
 
   /** What has to be asked about the table is asked by the runner: others might wait for it. */
@@ -258,4 +288,9 @@ export class Publisher {
     if (facts.problems.length > 0) throw new SchemaError(facts.problems);
     return facts;
   }
+}
+
+/** What has become of the transaction in which these were published. */
+export function tellFate(records: PublishRecord[], fate: PublishRecord["fate"]): void {
+  for (const record of records.splice(0)) record.fate = fate;
 }

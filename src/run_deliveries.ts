@@ -27,7 +27,7 @@ export async function runDeliveries(
   const all: Work[] = [];
   const failedTogether: Claim[] = [];
   for (const claims of parts) {
-    const part = claims.map((claim) => start(claim, context));
+    const part = await Promise.all(claims.map((claim) => start(claim, context)));
     all.push(...part);
     if (await decideDeliveries(part, context)) failedTogether.push(...claims);
   }
@@ -36,8 +36,10 @@ export async function runDeliveries(
   return { records: all.map(({ record }) => record), failedTogether, fatal };
 }
 
-function start(claim: Claim, { subscription, runtime }: DeliveriesContext): Work {
+async function start(claim: Claim, { subscription, runtime }: DeliveriesContext): Promise<Work> {
   const record = startRecord(claim, subscription);
+  await runtime.reach("after claim", record);
+  record.startedAt = now();
   runtime.observe({ type: "started", delivery: record });
   return { claim, record };
 }
@@ -49,6 +51,7 @@ function startRecord(claim: Claim, subscription: AnySubscription): DeliveryRecor
     id: claim.id,
     attempt: claim.attempt,
     startedAt: now(),
+    batch: undefined,
     message: undefined,
     outcome: undefined,
     error: undefined,

@@ -126,7 +126,20 @@ export class RunningApp implements StartedApp {
 
   /** Whether handlers are still at work, though the app has stopped: they ignore their signal. */
   get handlersLeft(): boolean {
-    return this.#loops.some((loop) => loop.inWork > 0);
+    return this.loops.some((loop) => loop.inWork > 0);
+  }
+
+  /**
+   * Ends as a process that is killed does: nothing is drained, settled or given back. Whoever calls it
+   * has cut the app off from its databases. Only what listens for others is closed.
+   */
+  async kill(): Promise<void> {
+    this.#ready = false;
+    this.#closed = true;
+    runningApps.delete(this.#app);
+    for (const broker of this.#brokers) broker.forget();
+    await Promise.all(this.#components.map((component) => killComponent(component)));
+    this.#finish.reject(new ClosedError(`The app "${this.#app.name}" was killed`));
   }
 
   /** Waits for handlers no longer: aborts those at work at once. */
@@ -138,7 +151,8 @@ export class RunningApp implements StartedApp {
     await this.stop();
   }
 
-  get #loops(): readonly SubscriptionLoop[] {
+  /** The loops of all subscriptions. */
+  get loops(): readonly SubscriptionLoop[] {
     return this.#brokers.flatMap(({ loops }) => loops);
   }
 
@@ -169,7 +183,7 @@ export class RunningApp implements StartedApp {
       this.#checkNotStopped();
     }
     this.#opened = true;
-    for (const loop of this.#loops) loop.start((error) => this.#breakDown(error));
+    for (const loop of this.loops) loop.start((error) => this.#breakDown(error));
     for (const component of this.#app.components) {
       this.#components.push(component);
       await this.#step(`component "${component.name}"`, this.#startComponent(component));
@@ -256,7 +270,7 @@ export class RunningApp implements StartedApp {
     const end = now() + drain;
     await this.#runShutdownHooks("onShutdown", () => this.#isInHurry ? HURRIED_HOOKS : end - now());
     await this.#endWork(Math.max(0, end - now()));
-    const queues = this.#loops.map(({ report }) => report);
+    const queues = this.loops.map(({ report }) => report);
     await this.#closeAll();
     const hooksEnd = now() + closeTimeout * HOOKS;
     await this.#runShutdownHooks("afterShutdown", () => hooksEnd - now());
@@ -301,7 +315,7 @@ export class RunningApp implements StartedApp {
   async #endWork(drain = 0): Promise<void> {
     const { abortTimeout } = this.#app.deadlines;
     // A claim that the database does not answer must not keep the app from stopping.
-    const intake = this.#loops.map((loop) => loop.stopIntake());
+    const intake = this.loops.map((loop) => loop.stopIntake());
     const components = this.#components.map((component) => this.#stopComponent(component));
     const work = Promise.all([...intake, ...components]).then(() => this.#idle());
     if (await within(drain, work, this.#hurry.signal) || await atOnce(work)) return;
@@ -311,10 +325,10 @@ export class RunningApp implements StartedApp {
         `${this.#app.deadlines.drain} ms`,
     );
     this.#abort.abort(reason);
-    for (const loop of this.#loops) loop.abort(reason);
+    for (const loop of this.loops) loop.abort(reason);
     // What does not heed its signal is freed while there is time for it.
     if (await within(abortTimeout * HEEDING, work)) return;
-    const abandoned = Promise.all(this.#loops.map((loop) => loop.abandon()));
+    const abandoned = Promise.all(this.loops.map((loop) => loop.abandon()));
     if (await within(abortTimeout * (1 - HEEDING), Promise.all([abandoned, ...components]))) return;
     for (const name of this.#stillStopping) {
       this.#fail(`Component "${name}" was not stopped`, new Error("it took too long"));
@@ -334,7 +348,7 @@ export class RunningApp implements StartedApp {
   }
 
   #idle(): Promise<unknown> {
-    return Promise.all(this.#loops.map((loop) => loop.idle()));
+    return Promise.all(this.loops.map((loop) => loop.idle()));
   }
 
   /**
@@ -386,6 +400,15 @@ export class RunningApp implements StartedApp {
   }
 }
 
+/** What hangs, or fails, dies with its process. */
+async function killComponent(component: Component): Promise<void> {
+  const stopped = async () => {
+    await component.stop?.(AbortSignal.abort(new ShutdownError("Its process was killed")));
+    await component.close?.();
+  };
+  await within(LONGEST_KILL, stopped().catch(() => {}));
+}
+
 /** The running side of each app that has started. */
 export const runningApps: WeakMap<App, RunningApp> = new WeakMap();
 
@@ -393,6 +416,8 @@ export const runningApps: WeakMap<App, RunningApp> = new WeakMap();
 const HEEDING = 0.8;
 /** The part of closeTimeout that is left for the hooks of afterShutdown. */
 const HOOKS = 0.2;
+/** How long a component may take to go with its process, in milliseconds. */
+const LONGEST_KILL = 1_000;
 /** How long hooks of onShutdown may take after a second signal, in milliseconds. */
 const HURRIED_HOOKS = 500;
 const LOG = logOf("app");

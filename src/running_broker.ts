@@ -3,10 +3,11 @@ import { ByHand } from "./by_hand.ts";
 import { checkConnections } from "./check/check_connections.ts";
 import { checkTables, type TableUse } from "./check/check_tables.ts";
 import { createTables } from "./check/create_tables.ts";
-import { clockOf } from "./clock_of.ts";
+import { thisScope } from "./clock.ts";
+import { clockOf, presentOf } from "./clock_of.ts";
 import type { States } from "./delivery_in_work.ts";
 import { deadLetterProblems, deadLetterUse, isOwnTable } from "./dead_letter.ts";
-import type { Dialect, QueueUse, TableFacts } from "./driver/dialect.ts";
+import type { Dialect, NextDue, NextDueStatement, QueueUse, TableFacts } from "./driver/dialect.ts";
 import type { Driver } from "./driver/driver.ts";
 import { ClosedError, DeclarationError, SchemaError } from "./errors.ts";
 import type { AnyInbox } from "./inbox.ts";
@@ -36,9 +37,11 @@ type Declaration =
 export class RunningBroker {
   readonly loops: readonly SubscriptionLoop[];
   readonly #declaration: Declaration;
+  readonly #driver: Driver;
   /** The database's sessions. */
   readonly pool: Pool;
   readonly #publisher: Publisher;
+  readonly #runtime: Runtime;
   readonly #facts: ReadonlyMap<AnyInbox, TableFacts>;
 
   /** Opens the database, creates and checks its tables. What it had opened is closed if it fails. */
@@ -50,18 +53,19 @@ export class RunningBroker {
     if (runningBrokers.has(broker)) {
       throw new ClosedError("Cannot open this broker again: it is open; close it, or stop its app");
     }
-    checkConnections(broker.driver, broker.subscriptions);
-    const pool = new Pool(broker.driver);
+    const driver = runtime.driver(broker.driver);
+    checkConnections(driver, broker.subscriptions);
+    const pool = new Pool(driver);
     await pool.open();
     try {
       if (broker.subscriptions.some(holdsByAdvisoryLock)) await pool.enableLocks();
-      await createTables(broker.driver, pool, broker.tables);
-      const facts = await checkTables(broker.driver, pool, usesOf(broker));
+      await createTables(driver, pool, broker.tables);
+      const facts = await checkTables(driver, pool, usesOf(broker));
       const problems = broker.subscriptions.flatMap(({ queue, options: { deadLetter } }) =>
         deadLetterProblems(queue as AnyQueue, deadLetter, facts)
       );
       if (problems.length > 0) throw new SchemaError(problems);
-      const running = new RunningBroker(broker, pool, facts, states, runtime);
+      const running = new RunningBroker(broker, driver, pool, facts, states, runtime);
       runningBrokers.set(broker, running);
       return running;
     } catch (error) {
@@ -72,25 +76,29 @@ export class RunningBroker {
 
   private constructor(
     broker: Declaration,
+    driver: Driver,
     pool: Pool,
     facts: ReadonlyMap<AnyInbox, TableFacts>,
     states: States,
     runtime: Runtime,
   ) {
     this.#declaration = broker;
+    this.#driver = driver;
+    this.#runtime = runtime;
     this.pool = pool;
     this.#facts = facts;
-    this.#publisher = new Publisher(broker.driver, pool, runtime, (queue) => this.#wake(queue));
+    this.#publisher = new Publisher(driver, pool, runtime, (queue) => this.#wake(queue));
     for (const [inbox, found] of facts) this.#publisher.know(inbox, found);
     this.loops = broker.subscriptions.map((subscription) =>
       new SubscriptionLoop({
         subscription,
         form: this.#formOf(subscription, facts.get(subscription.queue.inbox)!, runtime),
         pollInterval: subscription.options.pollInterval ?? broker.pollInterval,
+        nextDue: this.#nextDueOf(subscription, facts.get(subscription.queue.inbox)!, runtime),
         states,
         runtime,
         publisher: this.#publisher,
-        database: broker.driver.name,
+        database: driver.name,
       })
     );
   }
@@ -102,12 +110,12 @@ export class RunningBroker {
 
   /** The database's name. */
   get database(): string {
-    return this.#declaration.driver.name;
+    return this.#driver.name;
   }
 
   /** How statements are written. */
   get dialect(): Dialect {
-    return this.#declaration.driver.dialect;
+    return this.#driver.dialect;
   }
 
   /** The transaction that a caller of `transaction` was given. */
@@ -117,7 +125,7 @@ export class RunningBroker {
 
   /** Publishes one message. */
   publish(queue: AnyQueue, message: unknown, options?: PublishOptions): Promise<Published> {
-    return this.#publisher.publish(queue, message, options);
+    return this.#runtime.enter(() => this.#publisher.publish(queue, message, options));
   }
 
   /** Publishes many messages, all or none. */
@@ -126,17 +134,23 @@ export class RunningBroker {
     messages: Iterable<unknown>,
     options?: PublishManyOptions,
   ): Promise<readonly Published[]> {
-    return this.#publisher.publishMany(queue, messages, options);
+    return this.#runtime.enter(() => this.#publisher.publishMany(queue, messages, options));
   }
 
-  /** Runs work in a transaction. */
+  /** Runs work in a transaction; the work itself is the caller's. */
   transaction<T>(work: (tx: unknown) => Promise<T>): Promise<T> {
-    return this.#publisher.transaction(work);
+    const inScope = thisScope();
+    return this.#runtime.enter(() => this.#publisher.transaction((tx) => inScope(() => work(tx))));
+  }
+
+  /** Forgets that it is open, and closes nothing. */
+  forget(): void {
+    runningBrokers.delete(this.#declaration);
   }
 
   /** Closes the database. No loop may be running. */
   async close(): Promise<void> {
-    runningBrokers.delete(this.#declaration);
+    this.forget();
     try {
       for (const loop of this.loops) await loop.close();
     } finally {
@@ -144,16 +158,34 @@ export class RunningBroker {
     }
   }
 
+  #nextDueOf(
+    { queue }: AnySubscription,
+    facts: TableFacts,
+    runtime: Runtime,
+  ): () => Promise<NextDue | undefined> {
+    const { description, statements: { claim } } = queue.inbox;
+    if (claim !== undefined) return () => Promise.resolve(undefined);
+    const use = { clock: clockOf(queue.inbox, runtime), group: groupOf(queue) };
+    const now = presentOf(queue.inbox);
+    // Only a test harness asks: production need not write the statement.
+    let written: NextDueStatement | undefined;
+    return async () => {
+      const { statement, read } = written ??= this.dialect.nextDue(description, facts, use);
+      return read((await this.pool.query(statement, { now: now() }))[0]!);
+    };
+  }
+
   #formOf(subscription: AnySubscription, facts: TableFacts, runtime: Runtime): ClaimForm {
     const { queue, options } = subscription;
     const { description } = queue.inbox;
-    const { driver: { name, dialect }, lease } = this.#declaration;
+    const { lease } = this.#declaration;
+    const { name, dialect } = this.#driver;
     const use: QueueUse = {
       clock: clockOf(queue.inbox, runtime),
       group: groupOf(queue),
       deadLetter: deadLetterUse(queue as AnyQueue, options.deadLetter, this.#facts),
     };
-    const common = { queue: queue.name, pool: this.pool };
+    const common = { queue: queue.name, pool: this.pool, now: presentOf(queue.inbox) };
     const byHand = new ByHand(queue.inbox.statements, dialect, description, facts, use.group);
     switch (description.form) {
       case "lease": {
@@ -196,7 +228,7 @@ export class RunningBroker {
   }
 
   #isSameTable(table: string, { inbox }: AnyQueue): boolean {
-    const { tableKey } = this.#declaration.driver.dialect;
+    const { tableKey } = this.#driver.dialect;
     return tableKey(table) === tableKey(inbox.table);
   }
 }

@@ -16,10 +16,13 @@ export async function settleDelivery(work: Work, context: DeliveriesContext): Pr
   const decision = work.decision!;
   record.outcome = decision.outcome;
   record.error = decision.error;
+  const isOpen = decision.settlement !== undefined;
+  if (isOpen) await context.runtime.reach("before settle", record);
   await settle(claim, decision, record, context.subscription);
-  if (record.settled) delivery?.tell(decision.outcome);
+  delivery?.tell(record.settled ? decision.outcome : undefined);
   record.endedAt = now();
   context.runtime.observe({ type: "settled", delivery: record });
+  if (isOpen) await context.runtime.reach("after settle", record);
 }
 
 async function settle(

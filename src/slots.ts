@@ -1,3 +1,5 @@
+import { inRealTime } from "./clock.ts";
+
 /** Finds the slots of a cron pattern. Times are in milliseconds since 1970. */
 export interface Slots {
   /** The first slot after a time; `undefined` if there is none. */
@@ -12,7 +14,8 @@ export interface Slots {
  * @throws {TypeError} if the pattern or the time zone is none
  */
 export async function slotsOf(pattern: string, timeZone: string | undefined): Promise<Slots> {
-  const { Cron } = await import("croner");
+  // On Deno an import hands the context that it is called in on to whatever runs next.
+  const { Cron } = await inRealTime(() => import("croner"));
   const cron = parse(() => {
     const made = new Cron(pattern, { timezone: timeZone ?? "UTC", paused: true });
     // A time zone that does not exist shows only when it is used.

@@ -2,8 +2,9 @@ import { AFTER_DISCONNECT, backoff } from "./backoff.ts";
 import type { Claim, ClaimForm } from "./claim/claim_form.ts";
 import { random } from "./clock.ts";
 import type { States } from "./delivery_in_work.ts";
-import type { MessageId } from "./driver/dialect.ts";
+import type { MessageId, NextDue } from "./driver/dialect.ts";
 import type { DeliveriesContext } from "./decide_deliveries.ts";
+import type { IdleLoop } from "./idle_sleep.ts";
 import { logOf } from "./log.ts";
 import type { AnyQueue } from "./queue.ts";
 import type { Publisher } from "./publisher.ts";
@@ -18,6 +19,8 @@ export interface SubscriptionLoopOptions {
   readonly form: ClaimForm;
   /** In milliseconds. */
   readonly pollInterval: number;
+  /** When the next row is due; `undefined` where the service searches by a statement of its own. */
+  readonly nextDue: () => Promise<NextDue | undefined>;
   readonly states: States;
   readonly runtime: Runtime;
   readonly publisher: Publisher;
@@ -44,6 +47,7 @@ export interface QueueReport {
 export class SubscriptionLoop {
   readonly #options: SubscriptionLoopOptions;
   readonly #context: DeliveriesContext;
+  readonly #idle: IdleLoop;
   /** What each worker is at, with the claims that it has. */
   readonly #inWork = new Map<Promise<void>, readonly Claim[]>();
   /** The latest work of each partition key. */
@@ -60,6 +64,8 @@ export class SubscriptionLoop {
 
   constructor(options: SubscriptionLoopOptions) {
     this.#options = options;
+    const { pollInterval, nextDue } = options;
+    this.#idle = { wake: this.#wake, pollInterval, phase: random(), nextDue };
     this.#context = { ...options, isAlone: ({ id }) => this.#alone.has(id) };
   }
 
@@ -71,6 +77,11 @@ export class SubscriptionLoop {
   /** How many handlers are at work. */
   get inWork(): number {
     return this.#claims.length;
+  }
+
+  /** When the next row is due; `undefined` where that is not known. */
+  nextDue(): Promise<NextDue | undefined> {
+    return this.#options.nextDue();
   }
 
   /** How deliveries have ended since intake stopped. */
@@ -140,8 +151,16 @@ export class SubscriptionLoop {
       const claims = await this.#claim(wanted);
       if (batch === undefined) { for (const claim of claims) await this.#handOut([claim]); }
       else if (claims.length > 0) await this.#handOut(claims);
-      if (claims.length < wanted && !this.#stopping) await this.#wake.sleep(this.#untilNextLook());
+      if (claims.length < wanted && !this.#stopping) await this.#sleep();
     }
+  }
+
+  /** Until woken, or until it is time to look again. */
+  async #sleep(): Promise<void> {
+    const { idleSleep } = this.#options.runtime;
+    if (this.#failures > 0) await this.#wake.sleep(backoff(this.#failures, AFTER_DISCONNECT));
+    else if (idleSleep === undefined) await this.#wake.sleep(this.#interval());
+    else await idleSleep.sleep(this.#idle);
   }
 
   async #untilWorkerFree(): Promise<void> {
@@ -251,8 +270,7 @@ export class SubscriptionLoop {
     }
   }
 
-  #untilNextLook(): number {
-    if (this.#failures > 0) return backoff(this.#failures, AFTER_DISCONNECT);
+  #interval(): number {
     return this.#options.pollInterval * (0.9 + 0.2 * random());
   }
 

@@ -1,3 +1,5 @@
+import { describeValue } from "./describe_value.ts";
+
 /**
  * What was thrown, as an error that can be logged, printed and asked for its message, whatever it
  * was: JavaScript lets anything be thrown, and objects be anything.
@@ -14,5 +16,7 @@ export function asError(thrown: unknown, where: string): Error {
 }
 
 function describe(thrown: unknown): string {
-  return typeof thrown === "string" ? JSON.stringify(thrown) : String(thrown);
+  if (typeof thrown === "string") return JSON.stringify(thrown);
+  const text = String(thrown);
+  return text === String({}) ? describeValue(thrown) : text;
 }

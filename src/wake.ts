@@ -4,9 +4,14 @@ import { sleep } from "./clock.ts";
 export class Wake {
   #call = new AbortController();
 
+  /** Aborts at the next call; aborted if one is remembered. */
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
+
   /** Ends the sleep, or keeps the next one from beginning. */
   call(): void {
-    this.#call.abort();
+    this.#call.abort(CALLED);
   }
 
   /** Forgets earlier calls, because what they announced is about to be looked for. */
@@ -28,3 +33,6 @@ export class Wake {
     });
   }
 }
+
+/** A reason that is not made anew, with its stack, for each call. */
+const CALLED = "called";

@@ -1,22 +1,28 @@
 import { timeScope } from "../src/clock.ts";
 import { type Duration, toMilliseconds } from "../src/duration.ts";
-import { ClosedError, HoldfastError } from "../src/errors.ts";
+import { ClosedError } from "../src/errors.ts";
+import { BusyLoop, isBusyLoop } from "./busy_loop.ts";
+import { FakeTimeError } from "./fake_time_error.ts";
+import { IdlePolls, idlePolls } from "./idle_polls.ts";
+import { Standstill } from "./standstill.ts";
+import { StatementLine } from "./statement_line.ts";
 import {
   Activity,
+  type AppTime,
+  type AppTimeOptions,
   futureTime,
   hostNow,
-  hostSleep,
-  macrotask,
   type PendingTimer,
   type TestTime,
 } from "./test_time.ts";
 import { installVirtualGlobals, removeVirtualGlobals } from "./virtual_globals.ts";
-import { randomNumbers, type VirtualClock, VirtualScope } from "./virtual_scope.ts";
+import { type VirtualClock, VirtualScope } from "./virtual_scope.ts";
 import { VirtualTimers } from "./virtual_timers.ts";
 
 export type { Duration, DurationLike } from "../src/duration.ts";
 export { HoldfastError } from "../src/errors.ts";
-export type { PendingTimer, TestTime, TimerKind } from "./test_time.ts";
+export { FakeTimeError } from "./fake_time_error.ts";
+export type { AppTime, AppTimeOptions, PendingTimer, TestTime, TimerKind } from "./test_time.ts";
 
 /** How a {@link FakeTime} starts and when it gives up. */
 export interface FakeTimeOptions {
@@ -27,24 +33,14 @@ export interface FakeTimeOptions {
    * in one `advance`. 10,000 unless given.
    */
   readonly limit?: number;
-  /** How long a handler may wait, in real time, for what no timer drives. 5 s unless given. */
+  /**
+   * How long, in real time, a handler may wait for what no timer drives, and a statement may take
+   * that waits for no handler's lock, and code may ask for the time again and again without a turn
+   * of the event loop. 5 s unless given. Hooks and `track` may take longer.
+   */
   readonly patience?: Duration;
   /** Where the sequence of random numbers starts. 1 unless given. */
   readonly seed?: number;
-}
-
-/** The virtual clock runs away, or cannot move on. */
-export class FakeTimeError extends HoldfastError {
-  /** Always `"fake_time"`. */
-  override readonly code = "fake_time";
-  /** Whether it stands still for a delivery, or would never come to rest. */
-  readonly reason: "stuck" | "endless";
-
-  /** Says why. */
-  constructor(reason: "stuck" | "endless", message: string) {
-    super(message);
-    this.reason = reason;
-  }
 }
 
 /**
@@ -55,10 +51,13 @@ export class FakeTimeError extends HoldfastError {
  * one starts when, and at the time at which, the first has ended.
  */
 export class FakeTime implements TestTime {
+  /** True: it stands still but for what the test says. */
+  readonly isVirtual = true;
   readonly #clock: VirtualClock;
+  readonly #idlePolls: IdlePolls;
   readonly #scope: VirtualScope;
   readonly #limit: number;
-  readonly #patience: number;
+  readonly #standstill: Standstill;
   #moving: Promise<void> = Promise.resolve();
 
   /**
@@ -73,9 +72,12 @@ export class FakeTime implements TestTime {
     }
     if (!(limit >= 1)) throw new RangeError(`Cannot use ${limit} as limit: give 1 or more`);
     this.#limit = limit;
-    this.#patience = toMilliseconds(options.patience ?? 5_000, "patience");
-    this.#clock = clockFrom(Number(now), seed);
+    const patience = toMilliseconds(options.patience ?? 5_000, "patience");
+    this.#clock = clockFrom(Number(now), seed, patience);
+    this.#standstill = new Standstill(this.#clock, patience);
     this.#scope = new VirtualScope(this.#clock);
+    this.#idlePolls = new IdlePolls(() => this.now);
+    idlePolls.set(this, this.#idlePolls);
     installVirtualGlobals();
   }
 
@@ -96,7 +98,12 @@ export class FakeTime implements TestTime {
 
   /** Runs code inside: its timers and its `Date` are virtual, also after the call returns. */
   run<T>(fn: () => T): T {
-    return timeScope.run(this.#scope, fn);
+    return this.#scope.run(fn);
+  }
+
+  /** What one more app sees: timers of its own, and a host's clock that may be skewed. */
+  forApp(options: AppTimeOptions = {}): AppTime {
+    return new VirtualScope(this.#clock, options);
   }
 
   /** Runs I/O outside, in real time; the clock does not move until it settles. */
@@ -111,24 +118,14 @@ export class FakeTime implements TestTime {
 
   /**
    * Resolves when nothing is in flight or held, two macrotasks in a row were calm, and every
-   * delivery in work waits for a virtual timer of its own.
+   * delivery in work waits for a virtual timer of its own. A statement does not count as in flight
+   * while it waits for a lock that a delivery with such a timer may hold.
    *
-   * @throws {FakeTimeError} if a delivery waits for something else longer than `patience`
+   * @throws {FakeTimeError} if a delivery waits for something else longer than `patience`, a statement
+   * takes longer, or code has waited in a loop for the clock to move
    */
-  async quiet(): Promise<void> {
-    const { activity } = this.#clock;
-    await activity.calm();
-    let changes = activity.changes;
-    let since = hostNow();
-    for (let turn = 0; this.#waiting.length > 0; turn++) {
-      if (hostNow() - since > this.#patience) throw stuck(this.#waiting, this.#patience);
-      await (turn < EAGER_TURNS ? macrotask() : hostSleep(1));
-      await activity.calm();
-      if (activity.changes === changes) continue;
-      changes = activity.changes;
-      since = hostNow();
-      turn = 0;
-    }
+  quiet(): Promise<void> {
+    return this.#standstill.end();
   }
 
   /**
@@ -138,6 +135,7 @@ export class FakeTime implements TestTime {
    * @throws {FakeTimeError} if too many timers fire, or a delivery waits for what no timer drives
    */
   advance(duration: Duration): Promise<void> {
+    this.disturb();
     return this.#inTurn(() => this.#moveTo(this.now + toMilliseconds(duration, "advance")));
   }
 
@@ -147,17 +145,49 @@ export class FakeTime implements TestTime {
    * @throws {RangeError} if it lies in the past
    */
   advanceTo(time: number | Date): Promise<void> {
+    this.disturb();
     return this.#inTurn(() => this.#moveTo(futureTime(time, this.now)));
   }
 
   /** As `advance`, until no timer is pending. */
   runUntilIdle(): Promise<void> {
+    this.disturb();
     return this.#inTurn(() => this.#fire(Infinity, this.#limit));
   }
 
-  /** Lets the clock move though deliveries in work wait for what no timer drives. */
+  /**
+   * Moves to the next timer, and fires it and all that are due then. Where there is none, it moves to
+   * `latest`, or else a millisecond on.
+   */
+  step(latest: number = Infinity): Promise<void> {
+    return this.#inTurn(() => {
+      const then = latest === Infinity ? this.now + 1 : latest;
+      return this.#moveTo(Math.min(this.#clock.timers.nextDue ?? then, latest));
+    });
+  }
+
+  /** A delivery stands still until this settles: the clock may move meanwhile. */
+  async stand(until: Promise<void>): Promise<void> {
+    const scope = timeScope.getStore();
+    // A handler that waits for its own settle is held with it.
+    const handler = scope instanceof VirtualScope ? scope : undefined;
+    const place = { scope };
+    this.#clock.standing.add(place);
+    handler?.count(1);
+    await until;
+    handler?.count(-1);
+    this.#clock.standing.delete(place);
+    this.#clock.activity.noteRelease();
+  }
+
+  /** Idle loops look at their next poll whether the test has written rows. */
+  disturb(): void {
+    this.#idlePolls.disturb();
+  }
+
+  /** Lets the clock move though deliveries in work wait for what no timer drives, or statements run. */
   giveUp(): void {
-    this.#clock.inWork.clear();
+    this.#standstill.giveUp();
   }
 
   /** Drops all timers; restores the globals when the last `FakeTime` goes. */
@@ -168,16 +198,15 @@ export class FakeTime implements TestTime {
     removeVirtualGlobals();
   }
 
-  get #waiting(): VirtualScope[] {
-    return [...this.#clock.inWork].filter((delivery) => !delivery.ownsTimer);
-  }
-
   #inTurn(move: () => Promise<void>): Promise<void> {
     const turn = this.#moving.then(() => {
       if (this.#clock.active) return move();
       throw new ClosedError("Cannot move a FakeTime that is disposed of: start another one");
     });
-    this.#moving = turn.catch(() => {});
+    this.#moving = turn.catch((error) => {
+      // A timer's callback that has thrown it has told the test.
+      if (isBusyLoop(error)) this.#clock.busyLoop.take();
+    });
     return turn;
   }
 
@@ -195,40 +224,30 @@ export class FakeTime implements TestTime {
       atInstant = due === this.now ? atInstant + 1 : 1;
       if (atInstant > this.#limit) throw runaway(`${this.#limit} timers at one instant`, timers);
       if (++fired > most) throw runaway(`${most} timers in one call`, timers);
+      const isOwn = timers.isNextOwn;
       timers.fireNext();
+      if (!isOwn) this.disturb();
       await this.quiet();
     }
   }
 }
 
-function clockFrom(now: number, seed: number): VirtualClock {
-  const activity = new Activity();
+function clockFrom(now: number, seed: number, patience: number): VirtualClock {
+  const activity = new Activity(new StatementLine());
   const timers = new VirtualTimers(now, () => activity.note());
-  return { activity, timers, inWork: new Set(), random: randomNumbers(seed), active: true };
-}
-
-function stuck(waiting: readonly VirtualScope[], patience: number): FakeTimeError {
-  const names = waiting.map(({ name }) => name).join(", ");
-  return new FakeTimeError(
-    "stuck",
-    `Cannot move the virtual clock: the delivery of ${names} has waited ${patience} ms of real ` +
-      `time for ` +
-      `something that no virtual timer drives; use the global setTimeout (named imports of ` +
-      `node:timers stay real), run slow I/O in time.track(), settle what it waits for from the ` +
-      `test before time moves, or give a longer patience`,
-  );
+  const busyLoop = new BusyLoop(patience);
+  const standing: VirtualClock["standing"] = new Set();
+  const counts = { seed, begun: new Map() };
+  return { activity, busyLoop, timers, inWork: new Set(), standing, ...counts, active: true };
 }
 
 function runaway(what: string, timers: VirtualTimers): FakeTimeError {
+  const { now, nextDelivery, nextStack } = timers;
+  const by = nextDelivery === undefined ? "" : ` by the handler of ${nextDelivery}`;
   return new FakeTimeError(
     "endless",
-    `Cannot move the virtual clock beyond ${
-      new Date(timers.now).toISOString()
-    }: it fired ${what} ` +
-      `and another is due; end the loop that creates them, poll less often (pollInterval), or give a higher limit; the next was ` +
-      `created here:\n${timers.nextStack}`,
+    `Cannot move the virtual clock beyond ${new Date(now).toISOString()}: it fired ${what} and ` +
+      `another is due; end the loop that creates them, poll less often (pollInterval), or give a ` +
+      `higher limit; the next was created${by} here:\n${nextStack}`,
   );
 }
-
-/** Macrotasks for what settles at once, before waiting costs milliseconds. */
-const EAGER_TURNS = 50;

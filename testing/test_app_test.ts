@@ -3,7 +3,8 @@ import { ack, App, Broker, DeclarationError, inbox, json, retry, state } from ".
 import type { Subscription } from "../mod.ts";
 import { sqlite } from "../src/sqlite/mod.ts";
 import { FakeTimeError } from "./fake_time.ts";
-import { LeakError, TestApp } from "./test_app.ts";
+import { LeakError } from "./leak_error.ts";
+import { TestApp } from "./test_app.ts";
 
 const jobs = inbox("jobs", {
   id: "id",
@@ -95,7 +96,7 @@ Deno.test("TestApp: an assertion that fails shows what happened instead", async 
   await app.publish(queue, { minutes: 1 });
   assert.throws(() => app.subscriber(work).assertCalled(2), (error: unknown) => {
     assert(error instanceof assert.AssertionError);
-    assert.match(error.message, /queue "jobs": 2 deliveries, but found: 1/);
+    assert.match(error.message, /queue "jobs": 2 calls of its handler, but found: 1/);
     assert.match(error.message, /jobs: settled 1 \(attempt 1\) as ack/);
     return true;
   });
@@ -160,6 +161,55 @@ Deno.test("TestApp: an app whose handler hangs can be stopped, and the handler i
   });
 });
 
+Deno.test("TestApp: a drain goes on beyond the time in which the database cannot be reached", async () => {
+  const work = queue.subscribe({ lease: { minutes: 1 } }, async ({ minutes }) => {
+    await sleep(minutes * 60_000);
+    return ack();
+  });
+  await using app = await TestApp.start(serviceOf(work));
+  await app.publish(queue, { minutes: 2 });
+  await app.disconnect({ for: { minutes: 5 } });
+  const { outcomes } = await app.drain();
+  assert.deepEqual(outcomes, { ack: 1 });
+  assert(app.time.elapsed >= 5 * 60_000);
+});
+
+Deno.test("TestApp: the port of an app that crashed is free, also with a request in flight", async () => {
+  const arrived = Promise.withResolvers<void>();
+  let port = 0;
+  const onListen = (address: { readonly port: number }) => port = address.port;
+  const app = serviceOf(queue.subscribe(() => {}));
+  app.serve({ hostname: "127.0.0.1", port: 0, onListen }, () => {
+    arrived.resolve();
+    return new Promise<Response>(() => {});
+  });
+  await using one = await TestApp.start(app);
+  const request = fetch(`http://127.0.0.1:${port}/`).then((response) => response.text(), () => {});
+  await arrived.promise;
+  await one.crash();
+  await request;
+  Deno.listen({ hostname: "127.0.0.1", port }).close();
+  await using two = await TestApp.join(one, app);
+  await two.publish(queue, { minutes: 0 });
+  const health = await fetch(`http://127.0.0.1:${port}/readyz`);
+  assert.equal(health.status, 200, await health.text());
+});
+
+Deno.test("TestApp: the clock outlives a crash of the app that started it, and all that join", async () => {
+  const app = serviceOf(queue.subscribe(() => {}));
+  await using first = await TestApp.start(app);
+  await first.crash();
+  for (let restarts = 0; restarts < 2; restarts++) {
+    {
+      await using stopped = await TestApp.join(first, app);
+      await stopped.publish(queue, { minutes: 0 });
+    }
+    await using crashed = await TestApp.join(first, app);
+    await crashed.crash();
+  }
+  await first.time.advance(1);
+});
+
 Deno.test("TestApp: whatever a handler throws, the row is settled and the trace says what", async () => {
   const trap = new Proxy({}, {
     getPrototypeOf: () => {
@@ -203,4 +253,23 @@ function serviceOf(subscription: Subscription<{ minutes: number }, "lease", numb
 
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+Deno.test("TestApp: what is left at the end of a test that has failed does not hide why", async () => {
+  const printed: unknown[] = [];
+  const { error: print } = console;
+  console.error = (...values: unknown[]) => printed.push(...values);
+  try {
+    await assert.rejects(failAndLeak(), /2 calls of its handler, but found: 1/);
+  } finally {
+    console.error = print;
+  }
+  assert.match(String(printed), /has stopped but left:\n- a timer \(setInterval\)/);
+});
+
+async function failAndLeak(): Promise<void> {
+  const work = queue.subscribe(() => void setInterval(() => {}, 1_000));
+  await using app = await TestApp.start(serviceOf(work));
+  await app.publish(queue, { minutes: 0 });
+  app.subscriber(work).assertCalled(2);
 }

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { createRequire } from "node:module";
 import * as nodeTimers from "node:timers";
+import sleeps from "node:timers/promises";
 import { promisify } from "node:util";
 import { DeclarationError } from "../src/errors.ts";
 import { FakeTime } from "./fake_time.ts";
-import { intervalDelay, timeoutDelay } from "./virtual_globals.ts";
+import { intervalDelay, timeoutDelay } from "./timer_patches.ts";
 
 const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
@@ -140,7 +142,94 @@ Deno.test("promisified timers are virtual inside and real outside", async () => 
   assert.equal(await inside, "inside");
 });
 
-Deno.test("setImmediate, queueMicrotask and named imports of node:timers stay real", async () => {
+Deno.test("the functions of node:timers, as a required module has them, are virtual inside", async () => {
+  const timers = createRequire(import.meta.url)("node:timers") as typeof nodeTimers;
+  const before = { ...timers };
+  {
+    using time = new FakeTime();
+    const fired: number[] = [];
+    time.run(() => {
+      timers.setTimeout(() => fired.push(time.elapsed), 60_000);
+      timers.clearTimeout(timers.setTimeout(() => assert.fail("fired"), 1));
+      const interval = timers.setInterval(() => {
+        fired.push(time.elapsed);
+        if (fired.length === 2) timers.clearInterval(interval);
+      }, 20_000);
+    });
+    await time.advance(90_000);
+    assert.deepEqual(fired, [20_000, 40_000, 60_000]);
+    await new Promise((resolve) => timers.setTimeout(resolve, 1));
+    assert.equal(time.elapsed, 90_000);
+  }
+  assert.deepEqual({ ...timers }, before);
+});
+
+Deno.test("the functions of node:timers/promises are virtual inside and real outside", async () => {
+  const before = { ...sleeps };
+  {
+    using time = new FakeTime();
+    const inside = time.run(async () => {
+      assert.equal(await sleeps.setTimeout(60_000, "slept"), "slept");
+      await sleeps.scheduler.wait(30_000);
+      const ticks: number[] = [];
+      for await (const value of sleeps.setInterval(1_000, "tick")) {
+        assert.equal(value, "tick");
+        ticks.push(time.elapsed);
+        if (ticks.length === 1) await sleeps.setTimeout(2_500);
+        if (ticks.length === 4) return ticks;
+      }
+    });
+    assert.equal(await sleeps.setTimeout(1, "outside"), "outside");
+    await sleeps.scheduler.wait(1);
+    for await (const _ of sleeps.setInterval(1)) break;
+    assert.equal(time.elapsed, 0);
+    await time.advance(120_000);
+    assert.deepEqual(await inside, [91_000, 93_500, 93_500, 94_000]);
+    assert.deepEqual(time.pending, []);
+  }
+  assert.deepEqual({ ...sleeps }, before);
+});
+
+Deno.test("an abort ends a virtual sleep of node:timers/promises as it ends a real one", async () => {
+  using time = new FakeTime();
+  const abort = new AbortController();
+  const { signal } = abort;
+  const options = { signal };
+  const errors: unknown[] = [];
+  const keep = (error: unknown) => void errors.push(error);
+  sleeps.setTimeout(60_000, undefined, options).catch(keep);
+  time.run(() => {
+    sleeps.setTimeout(60_000, undefined, options).catch(keep);
+    sleeps.scheduler.wait(60_000, options).catch(keep);
+    promisify(setTimeout)(60_000, undefined, options).catch(keep);
+    sleeps.setInterval(60_000, undefined, options)[Symbol.asyncIterator]().next().catch(keep);
+  });
+  await time.quiet();
+  assert.equal(time.pending.length, 4);
+  abort.abort(new Error("enough"));
+  await time.quiet();
+  time.run(() => void sleeps.setTimeout(60_000, undefined, options).catch(keep));
+  await time.quiet();
+  assert.deepEqual(time.pending, []);
+  assert.equal(errors.length, 6);
+  for (const error of errors) {
+    assert.ok(error instanceof Error);
+    assert.deepEqual([error.name, Reflect.get(error, "code")], ["AbortError", "ABORT_ERR"]);
+    assert.equal(error.cause, signal.reason);
+  }
+});
+
+Deno.test("a sleep of node:timers/promises may be one that keeps no process alive", async () => {
+  using time = new FakeTime();
+  time.run(() => {
+    void sleeps.setTimeout(1, undefined, { ref: false });
+    void sleeps.setTimeout(2);
+  });
+  assert.deepEqual(time.pending.map(({ refed }) => refed), [false, true]);
+  await time.advance(2);
+});
+
+Deno.test("setImmediate, queueMicrotask and, on Deno, named imports of node:timers stay real", async () => {
   using time = new FakeTime();
   await time.run(() => new Promise((resolve) => setImmediate(resolve)));
   await time.run(() => new Promise<void>((resolve) => queueMicrotask(resolve)));

@@ -6,6 +6,8 @@ import { NOT_QUEUED, type Queued, TimerHeap } from "./timer_heap.ts";
 export interface TimerOwner {
   /** The delivery's name; `undefined` for timers of the app itself. */
   readonly name: string | undefined;
+  /** Whether its timers are not to fire any more. */
+  readonly hasEnded: boolean;
   /** Called with 1 when a timer becomes pending, with -1 when it no longer is. */
   count(change: 1 | -1): void;
 }
@@ -23,6 +25,8 @@ export interface TimerRequest {
   readonly args: readonly unknown[];
   /** Whose timer it is. */
   readonly owner: TimerOwner;
+  /** Whether it is Holdfast's own: its place is then of no interest. */
+  readonly isOwn?: boolean;
   /** The function the user called: it and what it calls are left out of the stack. */
   readonly calledAs: (...args: never[]) => unknown;
 }
@@ -70,6 +74,16 @@ export class VirtualTimers {
     return this.#queue.first?.due;
   }
 
+  /** Whether the next timer is Holdfast's own. */
+  get isNextOwn(): boolean {
+    return this.#queue.first?.isOwn ?? false;
+  }
+
+  /** The delivery whose handler has created the next timer; `undefined` if no handler has. */
+  get nextDelivery(): string | undefined {
+    return this.#queue.first?.owner.name;
+  }
+
   /** Where the next timer was created. */
   get nextStack(): string {
     return this.#queue.first === undefined ? "" : framesOf(this.#queue.first);
@@ -77,7 +91,12 @@ export class VirtualTimers {
 
   /** What is pending, in the order in which it will fire. */
   get pending(): PendingTimer[] {
-    return this.#queue.sorted().map((timer) => ({
+    return this.pendingOf(() => true);
+  }
+
+  /** Likewise of some owners. */
+  pendingOf(isOf: (owner: TimerOwner) => boolean): PendingTimer[] {
+    return this.#queue.sorted().filter(({ owner }) => isOf(owner)).map((timer) => ({
       kind: timer.kind,
       due: timer.due,
       refed: timer.handle.hasRef(),
@@ -104,7 +123,7 @@ export class VirtualTimers {
       sequence: 0,
       index: NOT_QUEUED,
     };
-    Error.captureStackTrace(timer.trace, request.calledAs);
+    if (!request.isOwn) Error.captureStackTrace(timer.trace, request.calledAs);
     this.#enqueue(timer);
     return timer.handle;
   }
@@ -129,9 +148,9 @@ export class VirtualTimers {
     this.#now = Math.max(this.#now, time);
   }
 
-  /** Clears every timer. */
-  clear(): void {
-    for (const timer of this.#queue.sorted()) this.#clear(timer);
+  /** Clears every timer, or those of some owners. */
+  clear(isOf: (owner: TimerOwner) => boolean = () => true): void {
+    for (const timer of this.#queue.sorted()) if (isOf(timer.owner)) this.#clear(timer);
   }
 
   #rearm(timer: Timer): void {
@@ -147,6 +166,7 @@ export class VirtualTimers {
   }
 
   #enqueue(timer: Timer): void {
+    if (timer.owner.hasEnded) return;
     timer.due = this.#now + timer.delay;
     timer.sequence = this.#sequence++;
     this.#queue.push(timer);

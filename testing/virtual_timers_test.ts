@@ -9,6 +9,7 @@ import {
 
 class Owner implements TimerOwner {
   readonly name = "owner";
+  readonly hasEnded = false;
   timers = 0;
 
   count(change: 1 | -1): void {

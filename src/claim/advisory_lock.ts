@@ -1,4 +1,3 @@
-import { now } from "../clock.ts";
 import type { AdvisoryLockStatements, Candidate } from "../driver/dialect.ts";
 import type { LockHolder, SqlRow } from "../driver/driver.ts";
 import { run, type Steps } from "../driver/steps.ts";
@@ -16,6 +15,8 @@ export interface AdvisoryLockFormOptions {
   readonly queue: string;
   readonly pool: Pool;
   readonly statements: AdvisoryLockStatements;
+  /** What statements take for the present. */
+  readonly now: () => number;
   /** A statement that ends the connection on which it runs. */
   readonly endConnection: string | undefined;
 }
@@ -37,7 +38,7 @@ export class AdvisoryLockForm implements ClaimForm {
 
   constructor(options: AdvisoryLockFormOptions) {
     this.#options = options;
-    this.#search = new CandidateSearch(options.pool, options.statements);
+    this.#search = new CandidateSearch(options.pool, options.statements, options.now);
     this.#delayWarning = new DelayWarning(options.queue);
     this.#ownLock = new OwnLock(options.statements.ownLock, options.endConnection);
   }
@@ -118,7 +119,7 @@ export class AdvisoryLockForm implements ClaimForm {
     holder: LockHolder,
     { id, key }: Candidate,
   ): Promise<SqlRow | undefined> {
-    const values = { id, key, holder, attempt: undefined, now: now() };
+    const values = { id, key, holder, attempt: undefined, now: this.#options.now() };
     const { take, fetch } = this.#options.statements;
     return locks.transact(function* (): Steps<SqlRow | undefined> {
       let row: SqlRow | undefined;

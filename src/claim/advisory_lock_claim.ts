@@ -1,4 +1,3 @@
-import { now } from "../clock.ts";
 import type { AdvisoryLockStatements, LockedRow, LockedRowAt } from "../driver/dialect.ts";
 import type { LockHolder } from "../driver/driver.ts";
 import type { Statement } from "../driver/statement.ts";
@@ -18,6 +17,8 @@ export interface AdvisoryLockClaimOptions {
   readonly queue: string;
   readonly pool: Pool;
   readonly statements: AdvisoryLockStatements;
+  /** What statements take for the present. */
+  readonly now: () => number;
   /** The key of the row's lock. */
   readonly key: string;
   /** Gives back the service's own lock of the key. */
@@ -150,7 +151,7 @@ export class AdvisoryLockClaim extends SessionClaim {
   }
 
   get #row(): LockedRowAt {
-    return { id: this.id, attempt: this.attempt, holder: this.#holder, now: now() };
+    return { id: this.id, attempt: this.attempt, holder: this.#holder, now: this.#options.now() };
   }
 
   async #write<Values>(write: Statement<Values>, values: Values): Promise<void> {

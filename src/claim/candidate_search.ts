@@ -1,4 +1,3 @@
-import { now } from "../clock.ts";
 import type { AdvisoryLockStatements, Candidate } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { Pool } from "../pool.ts";
@@ -17,11 +16,13 @@ interface Position {
 export class CandidateSearch {
   readonly #pool: Pool;
   readonly #statements: AdvisoryLockStatements;
+  readonly #now: () => number;
   #position: Position | "head" | "end" = "head";
 
-  constructor(pool: Pool, statements: AdvisoryLockStatements) {
+  constructor(pool: Pool, statements: AdvisoryLockStatements, now: () => number) {
     this.#pool = pool;
     this.#statements = statements;
+    this.#now = now;
   }
 
   /** Whether every candidate is still to come. */
@@ -52,7 +53,7 @@ export class CandidateSearch {
     limit: number,
   ): Promise<readonly Candidate[]> {
     const { first, next } = this.#statements.candidates.each[part]!;
-    const values = { now: now(), limit, priority };
+    const values = { now: this.#now(), limit, priority };
     const rows = after === undefined
       ? await this.#pool.query(first, values)
       : await this.#pool.query(next, { ...values, after });

@@ -1,4 +1,3 @@
-import { now } from "../clock.ts";
 import type { LockedRow, OwnFetch } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { OpenTransaction } from "../held_transaction.ts";
@@ -8,6 +7,7 @@ export async function fetchOwn(
   rows: readonly LockedRow[],
   { fetch, read }: { readonly fetch?: OwnFetch; read(row: SqlRow): LockedRow },
   transaction: Pick<OpenTransaction, "run">,
+  now: () => number,
 ): Promise<readonly LockedRow[]> {
   if (fetch === undefined) return rows;
   const fetched: LockedRow[] = [];

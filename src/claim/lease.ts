@@ -1,4 +1,4 @@
-import { after, now } from "../clock.ts";
+import { after } from "../clock.ts";
 import type {
   ClaimAtOnce,
   ClaimedRow,
@@ -29,6 +29,8 @@ export interface LeaseFormOptions {
   readonly queue: string;
   readonly pool: Pool;
   readonly statements: LeaseStatements;
+  /** What statements take for the present. */
+  readonly now: () => number;
   readonly leaseSeconds: number;
   readonly countsAttempts: boolean;
   /** Whether a delay can be told from a lease. */
@@ -45,13 +47,14 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
   readonly keepsOthersBack = false;
   readonly #options: LeaseFormOptions;
   readonly #delayWarning: DelayWarning;
-  readonly #clock = new DatabaseClock();
+  readonly #clock: DatabaseClock;
   readonly #keeper: LeaseKeeper;
   readonly #settles: SettleBatch;
   readonly #closed = new AbortController();
 
   constructor(options: LeaseFormOptions) {
     this.#options = options;
+    this.#clock = new DatabaseClock(options.now);
     this.#delayWarning = new DelayWarning(options.queue);
     this.#keeper = new LeaseKeeper({ ...options, clock: this.#clock });
     this.#settles = new SettleBatch(options.pool, options.statements);
@@ -161,7 +164,7 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
 
   /** What a row holds, where the service has a statement of its own for it. */
   async #contentOf(row: ClaimedRow): Promise<ClaimedRow> {
-    const { pool, statements: { fetch, read } } = this.#options;
+    const { pool, statements: { fetch, read }, now } = this.#options;
     const values = { id: row.id, now: now() };
     const found = fetch === undefined ? [] : await pool.query(fetch.statement, values);
     if (found[0] === undefined) return row;
@@ -182,19 +185,20 @@ export class LeaseForm implements ClaimForm, LeaseWriter {
 
   *#claim(plan: ClaimAtOnce | FindThenTake, limit: number): Steps<readonly SqlRow[]> {
     if (plan.kind === "at once") return yield* query(plan.claim, this.#claimValues(limit));
-    const found = yield* search(plan.find, limit);
+    const found = yield* search(plan.find, limit, this.#options.now);
     // A statement of the service's own may find a row twice.
     const ids = [...new Set(found.map((row) => this.#options.statements.readId(row)))];
     return ids.length === 0 ? [] : yield* this.#take(plan, ids);
   }
 
   #claimValues(limit: number): LeaseTimes & { readonly limit: number } {
-    return { now: now(), leaseSeconds: this.#options.leaseSeconds, limit };
+    const { now, leaseSeconds } = this.#options;
+    return { now: now(), leaseSeconds, limit };
   }
 
   /** The rows in the order in which they were found, in which the database need not return them. */
   *#take({ take, fetch }: FindThenTake, ids: readonly MessageId[]): Steps<readonly SqlRow[]> {
-    const { statements: { readId }, leaseSeconds } = this.#options;
+    const { statements: { readId }, leaseSeconds, now } = this.#options;
     const taken = yield* query(take, { now: now(), leaseSeconds, ids });
     const rows = fetch === undefined ? taken : yield* query(fetch, { ids });
     const byId = new Map(rows.map((row) => [readId(row), row]));

@@ -15,6 +15,8 @@ export interface RowLockFormOptions {
   readonly queue: string;
   readonly pool: Pool;
   readonly statements: RowLockStatements;
+  /** What statements take for the present. */
+  readonly now: () => number;
 }
 
 /**
@@ -46,15 +48,15 @@ export class RowLockForm implements ClaimForm {
   }
 
   async #claimTogether(limit: number): Promise<readonly RowLockClaim[] | undefined> {
-    const { queue, pool, statements } = this.#options;
+    const { queue, pool, statements, now } = this.#options;
     const transaction = await pool.hold();
     try {
       const found = await this.#lockRows(transaction, limit);
       if (found.length > 0) {
-        const options = { queue, pool, statements, delayWarning: this.#delayWarning };
+        const options = { queue, pool, statements, now, delayWarning: this.#delayWarning };
         const once = onlyOnce(found.map((row) => statements.read(row)));
         const rows = new LockedRows(transaction, once.length);
-        const read = await fetchOwn(once, statements, transaction);
+        const read = await fetchOwn(once, statements, transaction, now);
         return read.map((row) => new RowLockClaim(options, row, rows));
       }
     } catch (error) {
@@ -66,9 +68,9 @@ export class RowLockForm implements ClaimForm {
 
   /** The guard is taken by a statement of its own, so that the search sees what others did under it. */
   async #lockRows(transaction: HeldTransaction, limit: number): Promise<readonly SqlRow[]> {
-    const { guardKey, find } = this.#options.statements;
+    const { statements: { guardKey, find }, now } = this.#options;
     if (guardKey !== undefined && !await transaction.tryLock(guardKey)) return [];
-    return await transaction.runSteps(() => search(find, limit));
+    return await transaction.runSteps(() => search(find, limit, now));
   }
 }
 

@@ -1,4 +1,3 @@
-import { now } from "../clock.ts";
 import type { LockedRow, RowLockStatements } from "../driver/dialect.ts";
 import type { QueryResult } from "../driver/driver.ts";
 import { DriverError } from "../errors.ts";
@@ -15,6 +14,8 @@ export interface RowLockClaimOptions {
   readonly queue: string;
   readonly pool: Pool;
   readonly statements: RowLockStatements;
+  /** What statements take for the present. */
+  readonly now: () => number;
   readonly delayWarning: DelayWarning;
 }
 
@@ -35,7 +36,7 @@ export class RowLockClaim extends SessionClaim {
 
   /** Its transaction has ended: the row is locked again, unless somebody else has it by now. */
   protected override async takeBack(delay: number, error: string): Promise<void> {
-    const { pool, statements } = this.#options;
+    const { pool, statements, now } = this.#options;
     const transaction = await pool.hold();
     try {
       const { rows } = await transaction.run(statements.lockAgain, { id: this.id, now: now() });
@@ -77,8 +78,8 @@ export class RowLockClaim extends SessionClaim {
     transaction: HeldTransaction,
     settlement: Settlement,
   ): Promise<QueryResult | undefined> {
-    const { statements: { remove, drop = remove, free, delay, bury }, delayWarning } =
-      this.#options;
+    const { statements, delayWarning, now } = this.#options;
+    const { remove, drop = remove, free, delay, bury } = statements;
     const row = { id: this.id, now: now(), attempt: this.attempt };
     switch (settlement.kind) {
       case "remove":

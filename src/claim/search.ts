@@ -1,4 +1,3 @@
-import { now } from "../clock.ts";
 import type { SearchPlan, SearchValues } from "../driver/dialect.ts";
 import type { SqlRow } from "../driver/driver.ts";
 import type { Statement } from "../driver/statement.ts";
@@ -9,17 +8,18 @@ import { LOWEST_PRIORITY, readPriority } from "./priority.ts";
 export function* search(
   { first, each, nextPriority }: SearchPlan<Statement<SearchValues>>,
   limit: number,
+  now: () => number,
 ): Steps<readonly SqlRow[]> {
-  const rows = [...yield* askInTurn(first, limit, 0n)];
+  const rows = [...yield* askInTurn(first, { limit, priority: 0n }, now)];
   if (nextPriority === undefined) {
-    return [...rows, ...yield* askInTurn(each, limit - rows.length, 0n)];
+    return [...rows, ...yield* askInTurn(each, { limit: limit - rows.length, priority: 0n }, now)];
   }
   let atLeast = LOWEST_PRIORITY;
   while (rows.length < limit) {
     const [found] = yield* query(nextPriority, { atLeast });
     const priority = readPriority(found);
     if (priority === undefined) break;
-    rows.push(...yield* askInTurn(each, limit - rows.length, priority));
+    rows.push(...yield* askInTurn(each, { limit: limit - rows.length, priority }, now));
     atLeast = priority + 1n;
   }
   return rows;
@@ -27,8 +27,8 @@ export function* search(
 
 function* askInTurn(
   parts: readonly Statement<SearchValues>[],
-  limit: number,
-  priority: bigint,
+  { limit, priority }: { readonly limit: number; readonly priority: bigint },
+  now: () => number,
 ): Steps<readonly SqlRow[]> {
   const rows: SqlRow[] = [];
   for (const part of parts) {

@@ -7,6 +7,7 @@ import type {
 } from "./claim_statements.ts";
 import type { SqlRow, SqlValue } from "./driver.ts";
 import type { Form } from "./form.ts";
+import type { NextDueStatement } from "./next_due.ts";
 import type { PublishStatement, PublishUse } from "./publish_statement.ts";
 import type { TimeRole } from "./roles.ts";
 import type { Statement } from "./statement.ts";
@@ -35,6 +36,7 @@ export type {
   SearchValues,
   SessionWrites,
 } from "./claim_statements.ts";
+export type { NextDue, NextDueStatement } from "./next_due.ts";
 export type { NewRow, PublishStatement, PublishUse } from "./publish_statement.ts";
 
 /** A row's id with the database's exact value: integers are `bigint`, everything else text. */
@@ -121,12 +123,30 @@ export interface TableFacts {
   readonly demanded?: ReadonlySet<string>;
 }
 
+/** What is notified, and under which name. */
+export interface Notification {
+  /** The name under which it is listened to: letters, digits and `_`, 63 at the most. */
+  readonly channel: string;
+  /** Text of up to 7,999 bytes of UTF-8, without NUL. */
+  readonly payload: string;
+}
+
 /** How statements are written for one database. Pure: description in, statement out. */
 export interface Dialect {
   /** The placeholder of a statement's n-th parameter, from 1. */
   placeholder(number: number): string;
   /** A time, in milliseconds since 1970, as a value of a role's column. */
   encodeTime(table: TableDescription, facts: TableFacts, role: TimeRole, time: number): SqlValue;
+  /**
+   * A statement that lets `NOW()` and its like tell this time, in milliseconds since 1970, on the
+   * connection on which it runs; `undefined` for a time that it cannot take. Absent where there is none.
+   */
+  setClock?(time: number): string | undefined;
+  /**
+   * Notifies whoever listens, once the transaction is committed; absent where the database has no
+   * notifications.
+   */
+  readonly notify?: Statement<Notification>;
   /** Ends the connection on which it runs; absent where none is shared with others. */
   readonly endConnection?: string;
   /** One name for each table, however a description writes it. */
@@ -143,6 +163,8 @@ export interface Dialect {
   rowLock?(table: TableDescription, facts: TableFacts, use: QueueUse): RowLockStatements;
   /** The statements of the advisory lock form. */
   advisoryLock(table: TableDescription, facts: TableFacts, use: QueueUse): AdvisoryLockStatements;
+  /** Tells when a queue's next row becomes due, in any form. */
+  nextDue(table: TableDescription, facts: TableFacts, use: QueueUse): NextDueStatement;
   /** How a row is published. */
   publish(table: TableDescription, facts: TableFacts, use: PublishUse): PublishStatement;
 }

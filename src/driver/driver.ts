@@ -1,6 +1,7 @@
 import type { DriverErrorKind } from "../errors.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Form } from "./form.ts";
+import type { Listening, NotificationListener } from "./listen.ts";
 import type { Steps } from "./steps.ts";
 
 /** A value that crosses a driver. Integers are exact: `bigint`, or a number where that is safe. */
@@ -121,6 +122,24 @@ export interface Driver<
    * @throws {TypeError} if it is no transaction that this driver knows; it says what it takes
    */
   join(tx: Tx): JoinedTransaction;
+  /**
+   * How many statements wait, at this moment, for locks that other sessions of this database hold.
+   * Tests on virtual time ask for it, so that what waits for a handler does not keep that handler's
+   * clock from moving; where it is absent, it does. It is asked on a connection of its own, for which
+   * it may have to wait, and may be out of date by 0.1 s.
+   *
+   * @throws {DriverError} if the database does not tell, as for want of a privilege
+   */
+  countLockWaits?(): Promise<number>;
+  /**
+   * Listens to what is notified under a name, on a connection of its own, which is made again when it
+   * is lost; absent where the database has no notifications. `Dialect.notify` sends them.
+   *
+   * @param channel letters, digits and `_`, 63 at the most
+   * @throws {DriverError} `unusable`, with the reason, if notifications do not arrive, as behind a
+   * pooler that gives each transaction another connection
+   */
+  listen?(channel: string, listener: NotificationListener): Promise<Listening>;
   /** What an error thrown by a session means. */
   classify(error: unknown): DriverErrorKind;
   /** Closes every connection that the driver opened. */

@@ -40,6 +40,9 @@ export type {
   LockKeyPart,
   MessageId,
   NewRow,
+  NextDue,
+  NextDueStatement,
+  Notification,
   OwnFetch,
   PayloadStorage,
   PublishStatement,
@@ -65,6 +68,7 @@ export type {
   SqlValue,
 } from "./driver.ts";
 export type { Form } from "./form.ts";
+export type { Listening, NotificationListener } from "./listen.ts";
 export type { TimeRole } from "./roles.ts";
 export { bind } from "./statement.ts";
 export { query, run, runEach, runStep } from "./steps.ts";

@@ -3,6 +3,10 @@
  * where the app around them lives in a test.
  */
 
+/** Taken on load, so that a fake clock which the test puts in their place later is not seen. */
+const { clearInterval, clearTimeout, performance, setImmediate, setInterval, setTimeout } =
+  globalThis;
+
 /** Resolves after a random time within these bounds, in milliseconds. */
 export function pause(least: number, most: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, least + Math.random() * (most - least)));

@@ -47,7 +47,10 @@ for (const [shape, options] of Object.entries(SHAPES)) {
       await fill(on);
       for (const analyzed of [false, true]) {
         if (analyzed) await on.sql("ANALYZE TABLE {table}");
-        for (const clock of CLOCKS) await checkClaims(on, { ...DATABASE_CLOCK, clock });
+        for (const clock of CLOCKS) {
+          await checkClaims(on, { ...DATABASE_CLOCK, clock });
+          await checkNextDue(on, { ...DATABASE_CLOCK, clock }, analyzed);
+        }
       }
     },
   );
@@ -103,6 +106,27 @@ async function checkNextPriority(on: TestTable, { nextPriority }: SearchPlan<unk
   const [row] = await planOf(on, nextPriority, { atLeast: 1n });
   assert.equal(row?.Extra, "Select tables optimized away");
   await checkReads(on, nextPriority, { atLeast: 1n });
+}
+
+/**
+ * Read by the indexes. How many priorities an index has, among which it is to be skipped, the server
+ * has to know, and none has the due times of a FIFO queue.
+ */
+async function checkNextDue(on: TestTable, use: QueueUse, analyzed: boolean): Promise<void> {
+  const { table, facts } = on;
+  const { statement } = mysqlDialect.nextDue(table, facts, use);
+  const plan = (await planOf(on, statement, VALUES)).filter(({ table }) => table === "t");
+  const text = plan.map(({ type, key, Extra }) => `${type} ${key} ${Extra}`).join("\n");
+  for (const { key } of plan) {
+    // Without leases and due times the first of all rows answers.
+    const hasIndex = table.group !== undefined || table.lockedUntil !== undefined;
+    if (hasIndex) assert.match(String(key), /_(claim|head|leased)$/, text);
+  }
+  if (table.fifo) return;
+  const hasPriorities = table.priority !== undefined && table.retryAfter !== undefined;
+  if (hasPriorities && !analyzed) return;
+  if (hasPriorities) assert.match(text, /Using index for group-by/);
+  await checkReads(on, statement, VALUES);
 }
 
 async function checkById(on: TestTable, { claim, renew, remove }: LeaseStatements) {

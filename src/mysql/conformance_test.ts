@@ -17,6 +17,7 @@ for (const [name, variable] of [["MariaDB", "MARIADB"], ["MySQL", "MYSQL"]] as c
 
 const SQL: TestSql = {
   time: (time) => `FROM_UNIXTIME(${time / 1000})`,
+  sleep: (seconds) => `SLEEP(${seconds}) AS slept`,
   sessions: "SELECT count(*) AS sessions FROM information_schema.PROCESSLIST " +
     "WHERE DB = DATABASE() AND ID <> CONNECTION_ID()",
   later: (seconds) => `locked_until + INTERVAL ${seconds} SECOND`,

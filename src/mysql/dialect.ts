@@ -4,6 +4,7 @@ import { Columns } from "./columns.ts";
 import { ddl } from "./ddl.ts";
 import { encodeTime } from "./encode_time.ts";
 import { leaseStatements } from "./lease_statements.ts";
+import { nextDue } from "./next_due.ts";
 import { publishStatement } from "./publish_statement.ts";
 import { rowLockStatements } from "./row_lock_statements.ts";
 import { facts, inspect } from "./table_facts.ts";
@@ -13,6 +14,7 @@ import { tableKey } from "./table_key.ts";
 export const mysqlDialect: Dialect = {
   placeholder: () => "?",
   encodeTime: (table, facts, role, time) => encodeTime(new Columns(table, facts), role, time),
+  setClock: (time) => time < LATEST ? `SET timestamp = ${time / 1000}` : undefined,
   endConnection: "KILL CONNECTION_ID()",
   tableKey,
   ddl,
@@ -21,5 +23,9 @@ export const mysqlDialect: Dialect = {
   lease: leaseStatements,
   rowLock: rowLockStatements,
   advisoryLock: advisoryLockStatements,
+  nextDue,
   publish: publishStatement,
 };
+
+/** The end of what MariaDB 10 takes: 2038-01-19T03:14:08Z. */
+const LATEST = 2 ** 31 * 1000;

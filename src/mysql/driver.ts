@@ -2,6 +2,7 @@ import type { Dialect } from "../driver/dialect.ts";
 import type { Driver, JoinedTransaction, Session } from "../driver/driver.ts";
 import { ClosedError, DriverError, type DriverErrorKind } from "../errors.ts";
 import { classify } from "./classify.ts";
+import { countLockWaits } from "./count_lock_waits.ts";
 import { mysqlDialect } from "./dialect.ts";
 import { failure } from "./failure.ts";
 import { keepsConnection } from "./keeps_connection.ts";
@@ -80,6 +81,11 @@ class MysqlServerDriver implements MysqlDriver {
 
   join(tx: MysqlTx): JoinedTransaction {
     return joinTransaction(tx);
+  }
+
+  async countLockWaits(): Promise<number> {
+    if (this.#pool === undefined) throw this.#notOpen();
+    return await countLockWaits(this.#pool);
   }
 
   classify(error: unknown): DriverErrorKind {

@@ -58,6 +58,18 @@ export const DATABASE_CLOCK: QueueUse = { clock: "database", group: "q" };
 export const GIVEN_CLOCK: QueueUse = { clock: "given", group: "q" };
 /** Both clocks. */
 export const CLOCKS: readonly Clock[] = ["database", "given"];
+/** The types that a column of a time may have. */
+export const TIME_TYPES: readonly string[] = [
+  "DATETIME",
+  "DATETIME(1)",
+  "DATETIME(3)",
+  "DATETIME(6)",
+  "TIMESTAMP",
+  "TIMESTAMP(3)",
+  "BIGINT",
+];
+/** A whole second, in milliseconds since 1970. */
+export const SECOND: number = Date.parse("2026-01-31T10:00:01Z");
 
 /** What a row with this payload holds for its handler, where there is nothing else. */
 export function contentOf(payload: SqlValue): RowContent {

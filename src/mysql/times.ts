@@ -30,6 +30,17 @@ export class Times {
     return sql`${this.#columns.countsMilliseconds(role) ? MILLISECONDS : "UTC_TIMESTAMP(6)"}`;
   }
 
+  /**
+   * The last time not after the present that a role's column can hold. What is compared with it is
+   * compared with the present; and MySQL, which skips among the values of an index by constants only,
+   * takes none that is cast.
+   */
+  latest(role: TimeRole): Sql<Now> {
+    if (this.#clock !== "given") return this.now(role);
+    const columns = this.#columns;
+    return sql`${({ now }) => encodeTime(columns, role, roundDown(columns, role, now))}`;
+  }
+
   /** The present, to be written: never later than it is. */
   present(role: TimeRole): Sql<Now> {
     const columns = this.#columns;

@@ -3,21 +3,18 @@ import { bind, type Statement } from "../driver/statement.ts";
 import { isDriverError } from "./server_for_test.ts";
 import { Columns } from "./columns.ts";
 import { mysqlDialect } from "./dialect.ts";
-import { CLOCKS, GIVEN_CLOCK, ROW_LOCK, tableTest, type TestTable } from "./table_for_test.ts";
+import {
+  CLOCKS,
+  GIVEN_CLOCK,
+  ROW_LOCK,
+  SECOND,
+  tableTest,
+  type TestTable,
+  TIME_TYPES,
+} from "./table_for_test.ts";
 import { type Now, Times } from "./times.ts";
 
-const TYPES = [
-  "DATETIME",
-  "DATETIME(1)",
-  "DATETIME(3)",
-  "DATETIME(6)",
-  "TIMESTAMP",
-  "TIMESTAMP(3)",
-  "BIGINT",
-];
-const SECOND = Date.parse("2026-01-31T10:00:01Z");
-
-for (const type of TYPES) {
+for (const type of TIME_TYPES) {
   const options = { ...ROW_LOCK, alter: [`ALTER TABLE {table} MODIFY retry_after ${type} NULL`] };
 
   tableTest(`a row is due at its time and not before: ${type}`, options, async (on) => {

@@ -125,6 +125,32 @@ serverTest(
   },
 );
 
+serverTest(
+  "when the next row becomes due is read by the indexes that ddl makes, of few rows",
+  async (server) => {
+    const tables: readonly TableDescription[] = [
+      PLAIN,
+      ROLES,
+      { ...ROLES, priority: undefined },
+      { ...ROLES, form: "row lock", lockedUntil: undefined },
+    ];
+    for (const table of tables) {
+      await withTable(server, table, async ({ plan, facts }) => {
+        for (const clock of ["database", "given"] as const) {
+          const text = await plan(
+            postgresDialect.nextDue(table, facts, { ...USE, clock }).statement,
+            { now: Date.now() },
+          );
+          assert.match(text, /using claim_plan_jobs_free/i);
+          if (table.lockedUntil !== undefined) assert.match(text, /using claim_plan_jobs_leased/i);
+          assertNoScan(text);
+          assertFewRows(text);
+        }
+      });
+    }
+  },
+);
+
 interface Table {
   readonly session: Session;
   readonly facts: PostgresFacts;
@@ -164,16 +190,19 @@ function withTable(
   });
 }
 
-function fill({ group, lockedUntil }: TableDescription): string {
+function fill({ group, lockedUntil, priority }: TableDescription): string {
   const columns = ["payload"];
   const values = ["'{}'"];
   if (group !== undefined) {
-    columns.push("queue", "priority", "due");
+    columns.push("queue", "due");
     values.push(
       "'jobs'",
-      "n % 3",
       "now() + CASE WHEN n % 4 = 1 THEN interval '1 hour' ELSE '-1 s' END",
     );
+  }
+  if (priority !== undefined) {
+    columns.push("priority");
+    values.push("n % 3");
   }
   if (lockedUntil !== undefined) {
     columns.push("locked_until");

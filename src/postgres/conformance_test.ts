@@ -16,6 +16,7 @@ else {
 const SIMPLE = { prepare: false, simple: false };
 const SQL: TestSql = {
   time: (time) => `to_timestamp(${time / 1000})`,
+  sleep: (seconds) => `(SELECT 1 FROM pg_sleep(${seconds})) AS slept`,
   sessions: "SELECT count(*) AS sessions FROM pg_stat_activity " +
     "WHERE datname = current_database() AND pid <> pg_backend_pid()",
   later: (seconds) => `locked_until + interval '${seconds} seconds'`,

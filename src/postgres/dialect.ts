@@ -3,6 +3,7 @@ import { advisoryLockStatements } from "./advisory_lock_statements.ts";
 import { Columns } from "./columns.ts";
 import { ddl } from "./ddl.ts";
 import { leaseStatements } from "./lease_statements.ts";
+import { nextDue } from "./next_due.ts";
 import { publishStatement } from "./publish_statement.ts";
 import { rowLockStatements } from "./row_lock_statements.ts";
 import { facts, inspect } from "./table_facts.ts";
@@ -20,5 +21,6 @@ export const postgresDialect: Dialect = {
   lease: leaseStatements,
   rowLock: rowLockStatements,
   advisoryLock: advisoryLockStatements,
+  nextDue,
   publish: publishStatement,
 };

@@ -2,6 +2,7 @@ import type { Dialect } from "../driver/dialect.ts";
 import type { Driver, JoinedTransaction, Session } from "../driver/driver.ts";
 import { ClosedError, DriverError, type DriverErrorKind } from "../errors.ts";
 import { classify } from "./classify.ts";
+import { countLockWaits } from "./count_lock_waits.ts";
 import { postgresDialect } from "./dialect.ts";
 import { failure } from "./failure.ts";
 import { PostgresPool, type PostgresSource } from "./pool.ts";
@@ -70,6 +71,11 @@ class PostgresServerDriver implements PostgresDriver {
 
   join(tx: PostgresTx): JoinedTransaction {
     return joinTransaction(tx, this.#source.prepare);
+  }
+
+  async countLockWaits(): Promise<number> {
+    if (this.#pool === undefined) throw this.#notOpen();
+    return await countLockWaits(this.#pool);
   }
 
   classify(error: unknown): DriverErrorKind {

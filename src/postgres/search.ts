@@ -1,6 +1,7 @@
+import { priorities } from "./priorities.ts";
 import type { QueueSql } from "./queue_sql.ts";
 import { where } from "./queue_sql.ts";
-import { free, type Range, ranges } from "./ranges.ts";
+import { type Range, ranges } from "./ranges.ts";
 
 /** A search as SQL. */
 export interface Search {
@@ -45,23 +46,6 @@ function locked<Values extends { readonly now: number }>(
 ): string {
   return `SELECT * FROM (SELECT ${selected} FROM ${table} AS t ${where(conditions)}` +
     `ORDER BY ${order.join(", ")} LIMIT ${limit} FOR UPDATE SKIP LOCKED) AS part`;
-}
-
-/**
- * Ends with a NULL, when there is no further priority. Each is the first of the index: for a `min` the
- * planner may count on few rows, and read them all.
- */
-function priorities<Values extends { readonly now: number }>(sql: QueueSql<Values>): string {
-  const { table, priority } = sql.columns;
-  const next = (...more: string[]): string =>
-    `(SELECT t.${priority} FROM ${table} AS t ${where([...free(sql), ...more])}` +
-    `ORDER BY t.${priority} LIMIT 1)`;
-  return `priorities(priority) AS (
-  SELECT ${next()}
-  UNION ALL
-  SELECT ${next(`t.${priority} > p.priority`)}
-  FROM priorities AS p WHERE p.priority IS NOT NULL
-)`;
 }
 
 /**

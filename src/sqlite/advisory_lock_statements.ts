@@ -38,7 +38,7 @@ export function advisoryLockStatements(
       id: readId(row),
       key: String(row.lock_key),
       // `@db/sqlite` reads an integer that fits as a number, which would be bound as a REAL.
-      due: typeof row.due === "number" ? BigInt(row.due) : row.due ?? null,
+      due: Number.isInteger(row.due) ? BigInt(row.due as number) : row.due ?? null,
       held: false,
     }),
     read: (row) => ({

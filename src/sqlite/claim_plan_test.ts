@@ -7,6 +7,7 @@ import { advisoryLockStatements } from "./advisory_lock_statements.ts";
 import type { SqliteFacts } from "./columns.ts";
 import { ddl } from "./ddl.ts";
 import { leaseStatements } from "./lease_statements.ts";
+import { nextDue } from "./next_due.ts";
 import { facts, inspect } from "./table_facts.ts";
 
 const NOW = Date.UTC(2026, 0, 31, 10);
@@ -72,6 +73,33 @@ Deno.test("pages of candidates follow one another by the index of ddl()", () => 
     table.assertPlan(first, VALUES, "jobs_free");
     table.assertPlan(next, { ...VALUES, after }, "jobs_free");
     table.assertPlan(candidates.nextPriority!, { atLeast: 1n }, "jobs_free");
+  }
+});
+
+Deno.test("when the next row becomes due is read by the indexes of ddl()", () => {
+  const leased = [
+    "jobs_leased (queue=? AND locked_until<?)",
+    "jobs_leased (queue=? AND locked_until>? AND locked_until<?)",
+  ];
+  const free = [
+    "jobs_free (queue=? AND priority=? AND due<?)",
+    "jobs_free (queue=? AND priority=? AND due>? AND due<?)",
+    "jobs_free (queue=? AND priority>?)",
+    "jobs_free (queue=?)", // the first priority
+  ];
+  const rowLock: TableDescription = { ...ROLES, form: "row lock", lockedUntil: undefined };
+  for (const [description, indexes] of [[ROLES, [...free, ...leased]], [rowLock, free]] as const) {
+    using table = new Table(description);
+    const { statement } = nextDue(description, table.facts, USE);
+    for (const analyzed of [false, true]) {
+      if (analyzed) table.database.exec("ANALYZE");
+      const plan = table.plan(statement, VALUES);
+      const reads = plan.matchAll(/^(?:SEARCH|SCAN) t\b(?: USING (?:COVERING )?INDEX )?(.*)$/gm);
+      assert.deepEqual([...new Set([...reads].map(([, read]) => read!))].toSorted(), indexes, plan);
+      // Only of rows whose lease has ended.
+      const sorts = plan.match(/USE TEMP B-TREE/g) ?? [];
+      assert.equal(sorts.length, description === rowLock ? 0 : 1, plan);
+    }
   }
 });
 

@@ -63,6 +63,11 @@ export class SqliteConnection {
     this.#gate.leave();
   }
 
+  /** How many wait for the transaction that is open, whoever of this process has opened it. */
+  get waiting(): number {
+    return this.#gate.waiting;
+  }
+
   /** Does something in one turn, as soon as nobody else is in its way. */
   async whenFree<T>(attempt: () => T): Promise<T> {
     const end = monotonic() + LONGEST_WAIT;

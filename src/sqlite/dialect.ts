@@ -3,6 +3,7 @@ import { advisoryLockStatements } from "./advisory_lock_statements.ts";
 import { Columns } from "./columns.ts";
 import { ddl } from "./ddl.ts";
 import { leaseStatements } from "./lease_statements.ts";
+import { nextDue } from "./next_due.ts";
 import { publishStatement } from "./publish_statement.ts";
 import { facts, inspect } from "./table_facts.ts";
 
@@ -16,5 +17,6 @@ export const sqliteDialect: Dialect = {
   facts,
   lease: leaseStatements,
   advisoryLock: advisoryLockStatements,
+  nextDue,
   publish: publishStatement,
 };

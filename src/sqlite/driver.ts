@@ -69,6 +69,11 @@ class SqliteFileDriver implements SqliteDriver {
     return joinTransaction(tx);
   }
 
+  // deno-lint-ignore require-await -- a refusal is a rejection
+  async countLockWaits(): Promise<number> {
+    return this.#opened().waiting;
+  }
+
   classify(error: unknown): DriverErrorKind {
     return classify(error);
   }

@@ -96,6 +96,21 @@ Deno.test("an id that is NULL or bytes does not stop the queue", async () => {
   assert.deepEqual(test.subscriber(subscription).received(), ["d"]);
 });
 
+Deno.test("a due time that is no whole number, or none, does not stop a queue of advisory locks", async () => {
+  const made = inbox("made", {
+    id: "id",
+    attempt: "attempt",
+    retryAfter: "due",
+    payload: text("payload"),
+  }, { advisoryLock: "made-{id}" });
+  const subscription = made.queue().subscribe({ pollInterval: 1_000 }, () => ack());
+  const broker = new Broker(sqlite(":memory:")).createTables(made).include(subscription);
+  await using test = await TestApp.start(new App({ name: "app" }).withBroker(broker));
+  await test.query("INSERT INTO made (due, payload) VALUES (1.5, 'a'), (-1e999, 'b'), (2, 'c')");
+  await test.advance({ seconds: 1 });
+  assert.deepEqual(test.subscriber(subscription).received(), ["b", "a", "c"]);
+});
+
 function start(
   handler: Handler<string, number>,
   options: SubscribeOptions<"lease", "jobs"> = {},

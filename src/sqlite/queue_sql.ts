@@ -52,15 +52,18 @@ export class QueueSql {
 
   /** For rows that a lease holds. */
   leased(): readonly Sql<Now>[] {
-    const { lockedUntil } = this.columns;
-    if (this.columns.storage("lockedUntil") === "milliseconds") {
-      return [sql`${lockedUntil!} > ${this.#now("lockedUntil")}`];
-    }
+    return this.isAhead("lockedUntil");
+  }
+
+  /** For rows whose time of a role is after the present. */
+  isAhead(role: TimeRole): readonly Sql<Now>[] {
+    const column = this.columns[role]!;
+    if (this.columns.storage(role) === "milliseconds") return [sql`${column} > ${this.now(role)}`];
     // The first bound, which an index serves, lets through every later time of either format.
     const day = ({ now }: Now): string => iso(now).slice(0, 10);
     return [
-      sql`${lockedUntil!} >= ${day}`,
-      sql`julianday(${lockedUntil!}) > julianday(${this.#now("lockedUntil")})`,
+      sql`${column} >= ${day}`,
+      sql`julianday(${column}) > julianday(${this.now(role)})`,
     ];
   }
 
@@ -72,10 +75,10 @@ export class QueueSql {
   hasCome(role: TimeRole): Sql<Now> {
     const column = this.columns[role]!;
     if (this.columns.storage(role) === "milliseconds") {
-      return sql`${column} <= ${this.#now(role)}`;
+      return sql`${column} <= ${this.now(role)}`;
     }
     const bound = ({ now }: Now): string => `${iso(now).slice(0, 19)}~`;
-    return sql`${column} <= ${bound} AND julianday(${column}) <= julianday(${this.#now(role)})`;
+    return sql`${column} <= ${bound} AND julianday(${column}) <= julianday(${this.now(role)})`;
   }
 
   /** What rows are ordered by, by their time of a role: text of both formats has to be sorted. */
@@ -87,7 +90,8 @@ export class QueueSql {
       : `${column}, ${id}`;
   }
 
-  #now(role: TimeRole): (values: Now) => ReturnType<Columns["encodeTime"]> {
+  /** The present as a value of a role's column. */
+  now(role: TimeRole): (values: Now) => ReturnType<Columns["encodeTime"]> {
     return ({ now }) => this.columns.encodeTime(role, now);
   }
 

@@ -9,6 +9,11 @@ export class WriterGate {
   #closed = false;
   readonly #waiting: (() => void)[] = [];
 
+  /** How many wait to enter. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   /** Resolves when the caller is the only one inside. Call `leave` afterwards, always. */
   enter(): Promise<void> {
     if (this.#closed) return new Promise((resolve) => this.#waiting.push(resolve));

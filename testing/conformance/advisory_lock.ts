@@ -15,6 +15,7 @@ import {
   type Subscription,
   TestApp,
 } from "./holdfast.ts";
+import { databaseNow } from "../../src/clock.ts";
 import { advisoryLockService, type Job, keyedJobs } from "./lease_service.ts";
 import { rowsOf } from "./rows.ts";
 import { sessionLossTests } from "./session_loss.ts";
@@ -158,6 +159,7 @@ const tests: readonly ConformanceTest[] = [
           queue: "jobs",
           pool,
           statements,
+          now: databaseNow,
           endConnection: undefined,
         });
         const insert = { text: `INSERT INTO jobs (payload) VALUES ('{"name":"a"}')`, params: [] };

@@ -141,7 +141,7 @@ const tests: readonly FormTest[] = [
       await test.advance({ seconds: 10 });
       assert.match(
         String(test.deliveries[1]?.error),
-        /returned 1 outcomes for 3 messages; return one for all, or one for each/,
+        /returned 1 outcome for 3 messages \([^)]+\); return one for all, or one for each/,
       );
       assert.deepEqual(await service.rest(), []);
     },

@@ -6,6 +6,7 @@ import type { LeaseClaim } from "../../src/claim/lease_claim.ts";
 import { checkTables } from "../../src/check/check_tables.ts";
 import { createTables } from "../../src/check/create_tables.ts";
 import { Pool } from "../../src/pool.ts";
+import { databaseNow } from "../../src/clock.ts";
 import { PRODUCTION } from "../../src/runtime.ts";
 import { type AnyInbox, LeaseLostError } from "./holdfast.ts";
 import { countedJobs, uncountedJobs } from "./lease_service.ts";
@@ -142,6 +143,7 @@ async function openForm(
       ...(jobs.description.group === undefined ? {} : { deadLetter: { group: "dead" } }),
     }),
     leaseSeconds: 30,
+    now: databaseNow,
     countsAttempts: counted,
     keepsDelays: counted,
     runtime: PRODUCTION,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { configure, type LogRecord, reset } from "@logtape/logtape";
 import type { TestServer } from "../../tools/servers/server.ts";
 import { testServer } from "../../tools/servers/test_server.ts";
 import { ack, type Driver, TestApp } from "./holdfast.ts";
 import { advisoryLockService, leaseService, rowLockService } from "./lease_service.ts";
+import { withLog } from "./with_log.ts";
 
 const SERVICES = {
   lease: leaseService,
@@ -41,22 +41,6 @@ export function testRestart(
           assert.deepEqual(claims.map(({ level }) => level), ["error", "info"]);
         }),
     );
-  }
-}
-
-async function withLog(test: (lines: readonly LogRecord[]) => Promise<void>): Promise<void> {
-  const lines: LogRecord[] = [];
-  await configure({
-    sinks: { memory: (line) => void lines.push(line) },
-    loggers: [
-      { category: "holdfast", sinks: ["memory"], lowestLevel: "info" },
-      { category: ["logtape", "meta"], lowestLevel: "error" },
-    ],
-  });
-  try {
-    await test(lines);
-  } finally {
-    await reset();
   }
 }
 

@@ -43,6 +43,13 @@ export const MARKED_TABLES: Readonly<Record<Form, RolesInbox>> = {
   ),
 };
 
+/** The same tables by the clock of each host. */
+export const HOST_TABLES: Readonly<Record<Form, RolesInbox>> = {
+  "row lock": inbox("jobs", ROLES, { clock: "host" }),
+  lease: inbox("jobs", LEASED, { clock: "host" }),
+  "advisory lock": inbox("jobs", ROLES, { clock: "host", advisoryLock: "jobs-{id}" }),
+};
+
 /** The table as FIFO groups. */
 export const FIFO_TABLES: Readonly<Record<"row lock" | "lease", RolesInbox>> = {
   "row lock": inbox("jobs", { ...ROLES, fifo: true }),

@@ -28,6 +28,8 @@ export interface TestSql {
   time(time: number): string;
   /** The expiry column, so many seconds later. */
   later(seconds: number): string;
+  /** An expression that takes so many seconds, where a server can wait. */
+  sleep?(seconds: number): string;
   /** A SELECT of how many other sessions are connected to this database, as `sessions`. */
   readonly sessions?: string;
   /** A SELECT of how many sessions hold the lock of a key, as `held`, where a server can tell. */

@@ -1,8 +1,10 @@
 /**
- * Lint rules for what the compiler does not see: who may import whom (`holdfast/layers`), and where
- * time, timers and random numbers come from (`holdfast/clock`).
+ * Lint rules for what the compiler does not see: who may import whom (`holdfast/layers`), where
+ * time, timers and random numbers come from (`holdfast/clock`), and that what is published runs
+ * without Deno too (`holdfast/portable`).
  *
- * `*_test.ts` and everything outside `src/` and `mod.ts` are free.
+ * `*_test.ts` and everything outside `src/` and `mod.ts` are free; `holdfast/portable` looks at the
+ * published files of `testing/` as well.
  *
  * @module
  */
@@ -195,6 +197,36 @@ const clock: Deno.lint.Rule = {
   },
 };
 
+const portable: Deno.lint.Rule = {
+  create(context) {
+    const file = publishedFile(context.filename);
+    if (file === undefined) return {};
+    const refuse = (node: Deno.lint.Node): void => {
+      context.report({
+        node,
+        message: `${file} uses Deno, which other runtimes lack`,
+        hint: "Use a node: module, or cast globalThis to a type in which Deno may be missing, " +
+          "as src/http_service.ts does",
+      });
+    };
+    return {
+      Identifier(node) {
+        if (node.name === "Deno" && (isReference(node) || isTypesOwner(node))) refuse(node);
+      },
+      MemberExpression(node) {
+        const { object } = node;
+        if (object.type !== "Identifier" || !GLOBAL_OBJECTS.has(object.name)) return;
+        if (memberName(node) === "Deno") refuse(node);
+      },
+    };
+  },
+};
+
+/** Whether a type is taken from it: `Name.Type`, `typeof Name`. */
+function isTypesOwner({ parent }: Deno.lint.Identifier): boolean {
+  return parent.type === "TSQualifiedName" || parent.type === "TSTypeQuery";
+}
+
 /** What the use of this global at this place reaches that is refused, as one would write it. */
 function refusedUses(node: Deno.lint.Node, name: string): string[] {
   if (TIMERS.has(name)) return [name];
@@ -258,12 +290,26 @@ function literalText(node: Deno.lint.Node | null | undefined): string | undefine
   return node.quasis[0]?.cooked;
 }
 
-/** The path from the root of the project, for files that the rules are about. */
+/** The path from the root of the project, for files that are published. */
+function publishedFile(filename: string): string | undefined {
+  const file = projectFile(filename);
+  if (file === undefined || /^testing\/(conformance|programs|runners)\//.test(file)) {
+    return undefined;
+  }
+  return file === "mod.ts" || /^(src|testing)\/.+\.ts$/.test(file) ? file : undefined;
+}
+
+/** The path from the root of the project, for files that the rules of layers are about. */
 function ruledFile(filename: string): string | undefined {
+  const file = projectFile(filename);
+  return file === "mod.ts" || file?.match(/^src\/.+\.ts$/) ? file : undefined;
+}
+
+/** The path from the root of the project, unless it is a test's. */
+function projectFile(filename: string): string | undefined {
   const path = filename.replaceAll("\\", "/");
   if (!path.startsWith(ROOT) || path.endsWith("_test.ts")) return undefined;
-  const file = path.slice(ROOT.length);
-  return file === "mod.ts" || /^src\/.+\.ts$/.test(file) ? file : undefined;
+  return path.slice(ROOT.length);
 }
 
 /** The folder as the linter writes it: `/a/b/`, or `C:/a/b/` on Windows. */
@@ -271,5 +317,5 @@ function folderPath(url: URL): string {
   return decodeURIComponent(url.pathname).replace(/^\/(?=[A-Za-z]:\/)/, "");
 }
 
-const plugin: Deno.lint.Plugin = { name: "holdfast", rules: { layers, clock } };
+const plugin: Deno.lint.Plugin = { name: "holdfast", rules: { layers, clock, portable } };
 export default plugin;

@@ -193,3 +193,29 @@ Deno.test("clock: clock.ts and driver/real_time.ts are the sources, and the hint
     deepEqual(lint(file, source).map((found) => found.hint), [hint, hint]);
   }
 });
+
+Deno.test("portable: what is published uses no Deno", () => {
+  const uses = [
+    "const text = Deno.readTextFileSync(name);",
+    "export function pid(): number { return globalThis.Deno.pid; }",
+    'export const pid = globalThis["Deno"]?.pid;',
+    "const { pid } = Deno;",
+    "export const has = typeof Deno;",
+    "export type Command = Deno.Command;",
+    "export let runtime: typeof Deno;",
+    "export let pid: typeof Deno.pid;",
+  ];
+  for (const file of ["mod.ts", "src/queue.ts", "src/sqlite/driver.ts", "testing/trace.ts"]) {
+    const wanted = [`${file} uses Deno, which other runtimes lack`];
+    for (const use of uses) deepEqual(messages(file, use), wanted, use);
+  }
+});
+
+Deno.test("portable: Deno may be used where it may be missing, and where nothing is published", () => {
+  const guarded = "const { Deno: deno } = globalThis as unknown as { readonly Deno?: Serving };";
+  deepEqual(messages("src/http_service.ts", guarded), []);
+  deepEqual(messages("testing/trace.ts", "(globalThis as { Deno?: Serving }).Deno?.serve();"), []);
+  const free = ["src/queue_test.ts", "src/queue_for_test.ts", "tools/run_tests.ts"];
+  for (const folder of ["conformance", "programs", "runners"]) free.push(`testing/${folder}/a.ts`);
+  for (const file of free) deepEqual(messages(file, "Deno.exit();"), []);
+});
