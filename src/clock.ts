@@ -70,6 +70,11 @@ export function random(): number {
   return timeScope.getStore()?.random() ?? Math.random();
 }
 
+/** An id that nobody else has: a UUID of version 4, never the same in two runs. */
+export function uniqueId(): string {
+  return crypto.randomUUID();
+}
+
 /** Calls back once, `ms` milliseconds from now. */
 export function after(ms: number, callback: () => void): Timer {
   const scope = timeScope.getStore();

@@ -143,6 +143,11 @@ export class RunningBroker {
     return this.#runtime.enter(() => this.#publisher.transaction((tx) => inScope(() => work(tx))));
   }
 
+  /** Runs what is asked of the broker by code that may be no part of its app, as part of the app. */
+  enter<T>(work: () => Promise<T>): Promise<T> {
+    return this.#runtime.enter(work);
+  }
+
   /** Forgets that it is open, and closes nothing. */
   forget(): void {
     runningBrokers.delete(this.#declaration);

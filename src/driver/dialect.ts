@@ -6,6 +6,7 @@ import type {
   RowLockStatements,
 } from "./claim_statements.ts";
 import type { SqlRow, SqlValue } from "./driver.ts";
+import type { FeedStatements, FeedTables } from "./feed_statements.ts";
 import type { Form } from "./form.ts";
 import type { NextDueStatement } from "./next_due.ts";
 import type { PublishStatement, PublishUse } from "./publish_statement.ts";
@@ -36,6 +37,18 @@ export type {
   SearchValues,
   SessionWrites,
 } from "./claim_statements.ts";
+export type {
+  CountingUpdate,
+  EntityKey,
+  EventsAfter,
+  FeedStatements,
+  FeedTables,
+  NewEvent,
+  NewState,
+  PollPlan,
+  ScopeKey,
+  StoredEvent,
+} from "./feed_statements.ts";
 export type { NextDue, NextDueStatement } from "./next_due.ts";
 export type { NewRow, PublishStatement, PublishUse } from "./publish_statement.ts";
 
@@ -167,6 +180,8 @@ export interface Dialect {
   nextDue(table: TableDescription, facts: TableFacts, use: QueueUse): NextDueStatement;
   /** How a row is published. */
   publish(table: TableDescription, facts: TableFacts, use: PublishUse): PublishStatement;
+  /** The statements of a feed. */
+  feed(tables: FeedTables): FeedStatements;
 }
 
 /** When a lease written now ends: at a whole second, so that every database can hold it exactly. */

@@ -3,6 +3,7 @@ import { advisoryLockStatements } from "./advisory_lock_statements.ts";
 import { Columns } from "./columns.ts";
 import { ddl } from "./ddl.ts";
 import { encodeTime } from "./encode_time.ts";
+import { feedStatements } from "./feed.ts";
 import { leaseStatements } from "./lease_statements.ts";
 import { nextDue } from "./next_due.ts";
 import { publishStatement } from "./publish_statement.ts";
@@ -25,6 +26,7 @@ export const mysqlDialect: Dialect = {
   advisoryLock: advisoryLockStatements,
   nextDue,
   publish: publishStatement,
+  feed: feedStatements,
 };
 
 /** The end of what MariaDB 10 takes: 2038-01-19T03:14:08Z. */

@@ -2,6 +2,7 @@ import type { Dialect } from "../driver/dialect.ts";
 import { advisoryLockStatements } from "./advisory_lock_statements.ts";
 import { Columns } from "./columns.ts";
 import { ddl } from "./ddl.ts";
+import { feedStatements } from "./feed.ts";
 import { leaseStatements } from "./lease_statements.ts";
 import { nextDue } from "./next_due.ts";
 import { publishStatement } from "./publish_statement.ts";
@@ -23,4 +24,5 @@ export const postgresDialect: Dialect = {
   advisoryLock: advisoryLockStatements,
   nextDue,
   publish: publishStatement,
+  feed: feedStatements,
 };

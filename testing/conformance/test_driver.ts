@@ -9,6 +9,7 @@ import { crashAppTests } from "./crash_app.ts";
 import { crashLoopTests } from "./crash_loop.ts";
 import { disconnectTests } from "./disconnect.ts";
 import { failureTests } from "./failure.ts";
+import { feedTests } from "./feed.ts";
 import { fifoTests } from "./fifo.ts";
 import { fifoCrashTests } from "./fifo_crash.ts";
 import { kitClockTests } from "./kit_clock.ts";
@@ -96,6 +97,7 @@ const SUITE: readonly ConformanceTest[] = [
   ...kitDeterminismTests,
   ...kitClockTests,
   ...kitLiveTests,
+  ...feedTests,
   ...fifoTests,
   ...fifoCrashTests,
   ...stopTests,
