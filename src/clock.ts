@@ -70,6 +70,11 @@ export function random(): number {
   return timeScope.getStore()?.random() ?? Math.random();
 }
 
+/** A text that no other call anywhere gives, in any process: a UUID. Not reproducible in tests either. */
+export function uniqueId(): string {
+  return crypto.randomUUID();
+}
+
 /** Calls back once, `ms` milliseconds from now. */
 export function after(ms: number, callback: () => void): Timer {
   const scope = timeScope.getStore();

@@ -5,7 +5,7 @@ import { getLogger, type Logger } from "@logtape/logtape";
  * anywhere until the service configures LogTape. No payload is ever logged.
  */
 export function logOf(
-  part: "app" | "http" | "schedule" | "check" | "claim" | "delivery" | "lease",
+  part: "app" | "broadcast" | "http" | "schedule" | "check" | "claim" | "delivery" | "lease",
 ): Logger {
   return getLogger(["holdfast", part]);
 }
