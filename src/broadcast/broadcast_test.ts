@@ -47,7 +47,7 @@ Deno.test("a subscription ends by its function, and by using", async () => {
   broadcast.send("topic", 2);
   await broadcast.drain(1_000);
   assert.deepEqual(got, ["function", "using"]);
-  assert.equal(broadcast.latencyPercentile(50), 0);
+  assert(broadcast.latencyPercentile(100)! < 1_000);
 });
 
 Deno.test("a message that arrives by several channels is handed on once, each topic by itself", async () => {

@@ -1,5 +1,5 @@
 import { backoff, type BackoffCurve } from "../backoff.ts";
-import { after, type Timer } from "../clock.ts";
+import { after, sleep, type Timer } from "../clock.ts";
 import { logOf } from "../log.ts";
 import { asError } from "../thrown.ts";
 import { within } from "../within.ts";
@@ -30,7 +30,8 @@ export class RedisConnection {
   /** Nothing connects yet. The module's client is not one that waits for anybody: commands fail at once. */
   constructor({ Redis }: RedisModule, url: string, use: RedisConnectionUse) {
     this.#use = use;
-    this.client = new Redis(url, OPTIONS);
+    const retryStrategy = (attempt: number) => this.#isOpen ? backoff(attempt, RECONNECT) : null;
+    this.client = new Redis(url, { ...OPTIONS, retryStrategy });
     // Without a listener the client prints errors.
     this.client.on("error", (error) => this.#lastError = error);
     this.client.on("close", () => this.#lose());
@@ -60,9 +61,11 @@ export class RedisConnection {
     this.#isOpen = false;
     this.#probe?.cancel();
     const { status } = this.client;
+    if (status === "end") return;
     this.client.disconnect();
-    // One that waits before it connects again has nothing that could end.
     if (HAS_SOCKET.includes(status)) await within(LONGEST_CLOSE, this.#ended.promise);
+    // One that waited to connect again has no end, but a timer of the client's, by which it is gone.
+    else await sleep(DISCONNECT_TIMEOUT);
   }
 
   #lose(): void {
@@ -79,7 +82,7 @@ export class RedisConnection {
     try {
       await this.#use.prepare?.(this.client);
     } catch {
-      if (this.#isOpen) this.client.disconnect(true);
+      this.#reconnect();
       return;
     }
     if (!this.#isOpen) return;
@@ -99,26 +102,31 @@ export class RedisConnection {
     try {
       if (this.client.status === "ready") await this.client.ping();
     } catch {
-      if (this.#isOpen && this.client.status === "ready") this.client.disconnect(true);
+      this.#reconnect();
     }
     if (this.#isOpen) this.#armProbe();
   }
+
+  #reconnect(): void {
+    if (this.#isOpen && this.client.status === "ready") this.client.disconnect(true);
+  }
 }
 
+/** How long the other end may take to close a connection, in milliseconds. */
+const DISCONNECT_TIMEOUT = 200;
 const RECONNECT: BackoffCurve = { first: 100, cap: 5_000 };
 /** Commands never wait for a connection: the broadcast tries again, and no longer than it is told to. */
 const OPTIONS = {
   lazyConnect: true,
   connectTimeout: 5_000,
   commandTimeout: 2_000,
-  disconnectTimeout: 500,
+  disconnectTimeout: DISCONNECT_TIMEOUT,
   keepAlive: 10_000,
   maxRetriesPerRequest: 0,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   autoResubscribe: false,
   disableClientInfo: true,
-  retryStrategy: (attempt: number) => backoff(attempt, RECONNECT),
 } as const;
 /** In milliseconds. */
 const LONGEST_CLOSE = 1_000;
