@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import "./first_timer_for_test.ts";
 import { TestApp } from "../../testing/mod.ts";
 import { App } from "../app.ts";
 import { Broker } from "../broker.ts";
 import { DeclarationError } from "../errors.ts";
 import { inbox } from "../inbox.ts";
-import { ack } from "../outcome.ts";
-import { sqlite } from "../sqlite/mod.ts";
+import { ack, retry } from "../outcome.ts";
+import { sqlite, sqliteTx } from "../sqlite/mod.ts";
 import { text } from "../text.ts";
 import { Broadcast } from "./broadcast.ts";
 import { ChannelForTest } from "./channel_for_test.ts";
@@ -41,6 +40,27 @@ Deno.test("a message is sent after the commit, and never after a rollback", asyn
   assert.deepEqual(got, ["committed"]);
   assert.equal(broadcast.sendAfterCommit({}, "jobs", "of somebody else"), false);
   assert.equal(broadcast.stats().sent, 1);
+});
+
+Deno.test("a transactional handler sends what it has done once that is committed", async () => {
+  const broadcast = new Broadcast({ channels: [inProcess()] });
+  const got: unknown[] = [];
+  broadcast.subscribe("jobs", ({ message }) => void got.push(message));
+  const work = queue.subscribe(
+    { transactional: true },
+    async (message, delivery) => {
+      const tx = await sqliteTx(delivery);
+      assert(broadcast.sendAfterCommit(tx, "jobs", `${message} ${delivery.attempt}`));
+      return delivery.attempt === 1 ? retry() : ack();
+    },
+  );
+  const broker = new Broker(sqlite(":memory:")).createTables(jobs).include(work);
+  await using app = await TestApp.start(
+    new App({ name: "app" }).withBroker(broker).withComponent(broadcast),
+  );
+  await app.publish(queue, "a");
+  await app.drain();
+  assert.deepEqual(got, ["a 2"]);
 });
 
 Deno.test("handlers that finish while the app stops still send, and all is sent before it has stopped", async () => {

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import "./first_timer_for_test.ts";
 import { withLog } from "../../testing/conformance/with_log.ts";
 import { ClosedError, DeclarationError, PayloadError } from "../errors.ts";
 import { Broadcast } from "./broadcast.ts";

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import "./first_timer_for_test.ts";
 import type { ChannelListener } from "../channel.ts";
 import { Broadcast } from "./broadcast.ts";
 import { inProcess } from "./in_process.ts";

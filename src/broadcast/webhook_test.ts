@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import "./first_timer_for_test.ts";
 import { DeclarationError } from "../errors.ts";
 import { Broadcast } from "./broadcast.ts";
 import { webhook } from "./webhook.ts";
