@@ -17,7 +17,8 @@ function brokerThatNotifies(): {
   const running = {
     listen(channel: string, listener: NotificationListener) {
       listeners.set(listener, channel);
-      return Promise.resolve({ close: async () => void listeners.delete(listener) });
+      const close = () => Promise.resolve(void listeners.delete(listener));
+      return Promise.resolve({ close });
     },
     notify(channel: string, payload: string) {
       for (const [listener, own] of listeners) if (own === channel) listener.receive(payload);
