@@ -9,15 +9,21 @@ export interface Channel {
   readonly limit?: number;
   /**
    * Opens it. From then on it keeps itself open: a connection that is lost is made again, with pauses
-   * that grow. Given once; may be opened again after `close`.
+   * that grow. Opened once, unless it says that several may have it open; may be opened again after
+   * `close`, which may also come while it opens.
    *
    * @throws {DeclarationError} if it cannot work here at all, with the reason
    */
   open(listener: ChannelListener): Promise<void>;
   /** Sends a text to every process that has the channel open, this one included, if anything arrives there. */
   send(text: string): Promise<void>;
-  /** Closes every connection that it has. */
-  close(): Promise<void>;
+  /**
+   * Closes every connection that it has.
+   *
+   * @param listener whom it was opened for: a channel that several have open stays open for the others;
+   * absent, it is closed for all of them
+   */
+  close(listener?: ChannelListener): Promise<void>;
 }
 
 /** Who is told of what arrives on a channel. */

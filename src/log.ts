@@ -5,7 +5,16 @@ import { getLogger, type Logger } from "@logtape/logtape";
  * anywhere until the service configures LogTape. No payload is ever logged.
  */
 export function logOf(
-  part: "app" | "http" | "schedule" | "check" | "claim" | "delivery" | "lease" | "feed",
+  part:
+    | "app"
+    | "broadcast"
+    | "check"
+    | "claim"
+    | "delivery"
+    | "feed"
+    | "http"
+    | "lease"
+    | "schedule",
 ): Logger {
   return getLogger(["holdfast", part]);
 }
