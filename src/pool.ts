@@ -1,7 +1,9 @@
 import { inRealTime, type LockObserver } from "./clock.ts";
 import type { Driver, QueryResult, Session, SqlRow } from "./driver/driver.ts";
+import type { Listening, NotificationListener } from "./driver/listen.ts";
 import { bind, type Statement } from "./driver/statement.ts";
 import type { Steps } from "./driver/steps.ts";
+import { DeclarationError } from "./errors.ts";
 import { HeldSession, type HeldTransaction, type OpenTransaction } from "./held_transaction.ts";
 import { refuseInside } from "./inside_transaction.ts";
 import { LockingSession, type LockSession } from "./lock_session.ts";
@@ -74,6 +76,34 @@ export class Pool implements LockObserver {
   /** Makes sure that `holdLocks` can be relied on. */
   enableLocks(): Promise<void> {
     return inRealTime(() => this.#driver.enableLocks());
+  }
+
+  /**
+   * Listens to what is notified under a name.
+   *
+   * @throws {DeclarationError} if the database has no notifications
+   */
+  // deno-lint-ignore require-await -- a refusal is a rejection
+  async listen(channel: string, listener: NotificationListener): Promise<Listening> {
+    if (this.#driver.listen === undefined) throw this.#noNotifications();
+    return inRealTime(() => this.#driver.listen!(channel, listener));
+  }
+
+  /**
+   * Notifies whoever listens.
+   *
+   * @throws {DeclarationError} if the database has no notifications
+   */
+  async notify(channel: string, payload: string): Promise<void> {
+    const { notify } = this.#driver.dialect;
+    if (notify === undefined) throw this.#noNotifications();
+    await this.run(notify, { channel, payload });
+  }
+
+  #noNotifications(): DeclarationError {
+    return new DeclarationError(
+      `Cannot notify through ${this.#driver.name}: it has no notifications; use Postgres, or Redis`,
+    );
   }
 
   /** Runs one statement on a session of its own. */

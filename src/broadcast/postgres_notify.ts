@@ -1,8 +1,9 @@
 import type { Broker } from "../broker.ts";
 import type { Channel, ChannelListener } from "../channel.ts";
-import type { Listening, NotificationListener } from "../driver/listen.ts";
+import type { Listening } from "../driver/listen.ts";
 import { ClosedError, DeclarationError } from "../errors.ts";
 import { logOf } from "../log.ts";
+import type { Pool } from "../pool.ts";
 import { refuseUnknownOptions } from "../refuse_unknown_options.ts";
 import { runningBrokers } from "../running_broker.ts";
 
@@ -46,7 +47,7 @@ class PostgresNotifyChannel implements Channel {
   readonly limit = 7_999;
   readonly #broker: NotifyingBroker;
   readonly #channel: string;
-  #running: Notifying | undefined;
+  #pool: Notifying | undefined;
   #listening: Promise<Listening> | undefined;
 
   constructor(broker: NotifyingBroker, channel: string) {
@@ -61,8 +62,8 @@ class PostgresNotifyChannel implements Channel {
           "postgresNotify(broker)",
       );
     }
-    const running = this.#running = this.#runningBroker();
-    const listening = this.#listening = running.listen(this.#channel, {
+    const pool = this.#pool = this.#openPool();
+    const listening = this.#listening = pool.listen(this.#channel, {
       receive: (payload) => listener.receive(payload),
       lost: (error) => LOG.warn("Notifications of {channel} are lost: {error}", this.#with(error)),
       restored: () => {
@@ -79,10 +80,10 @@ class PostgresNotifyChannel implements Channel {
   }
 
   async send(text: string): Promise<void> {
-    if (this.#running === undefined) {
+    if (this.#pool === undefined) {
       throw new ClosedError("Cannot send through postgres notify: it is not open");
     }
-    await this.#running.notify(this.#channel, text);
+    await this.#pool.notify(this.#channel, text);
   }
 
   async close(): Promise<void> {
@@ -94,18 +95,18 @@ class PostgresNotifyChannel implements Channel {
 
   #forget(): void {
     this.#listening = undefined;
-    this.#running = undefined;
+    this.#pool = undefined;
   }
 
-  #runningBroker(): Notifying {
+  #openPool(): Notifying {
     const { name } = this.#broker.driver;
     if (name !== "Postgres") {
       throw new DeclarationError(
         `Cannot notify through a broker of ${name}: give one of Postgres, or use redis(url)`,
       );
     }
-    const running = runningBrokers.get(this.#broker) as Notifying | undefined;
-    if (running !== undefined) return running;
+    const running = runningBrokers.get(this.#broker);
+    if (running !== undefined) return running.pool;
     throw new DeclarationError(
       "Cannot notify through a broker that is not open: give the app withBroker(broker), or " +
         "connect() it, before the channel is opened",
@@ -117,10 +118,6 @@ class PostgresNotifyChannel implements Channel {
   }
 }
 
-/** What of a running broker is used. */
-interface Notifying {
-  listen(channel: string, listener: NotificationListener): Promise<Listening>;
-  notify(channel: string, payload: string): Promise<void>;
-}
+type Notifying = Pick<Pool, "listen" | "notify">;
 
 const LOG = logOf("broadcast");

@@ -25,7 +25,7 @@ function brokerThatNotifies(): {
       return Promise.resolve();
     },
   };
-  runningBrokers.set(broker, running as never);
+  runningBrokers.set(broker, { pool: running } as never);
   return { broker, listeners };
 }
 

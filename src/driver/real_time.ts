@@ -12,6 +12,11 @@ export function pause(least: number, most: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, least + Math.random() * (most - least)));
 }
 
+/** A text that no other call anywhere gives: a UUID. */
+export function uniqueText(): string {
+  return crypto.randomUUID();
+}
+
 /** Milliseconds on a clock that never steps back. */
 export function monotonic(): number {
   return performance.now();

@@ -25,6 +25,22 @@ export interface PostgresSql extends PostgresStatements {
   ): Promise<unknown>;
 }
 
+/** What a client that listens tells. */
+export interface ListeningSqlEvents {
+  /** Somebody has notified. */
+  onnotify(channel: string, payload: string): void;
+  /** A connection was closed. */
+  onclose(): void;
+}
+
+/** A client of one connection, on which is listened. */
+export interface ListeningSql {
+  /** Sends SQL text. */
+  unsafe(text: string): PromiseLike<unknown>;
+  /** Closes the connection, after so many seconds at the latest. */
+  end(options: { timeout: number }): Promise<void>;
+}
+
 /** A client that Holdfast has made, and ends. */
 export interface OwnSql extends PostgresSql {
   /** Lets its connections finish for so many seconds, and closes them. */

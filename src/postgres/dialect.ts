@@ -4,6 +4,7 @@ import { Columns } from "./columns.ts";
 import { ddl } from "./ddl.ts";
 import { feedStatements } from "./feed.ts";
 import { leaseStatements } from "./lease_statements.ts";
+import { NOTIFY } from "./listen.ts";
 import { nextDue } from "./next_due.ts";
 import { publishStatement } from "./publish_statement.ts";
 import { rowLockStatements } from "./row_lock_statements.ts";
@@ -14,6 +15,7 @@ import { tableKey } from "./table_key.ts";
 export const postgresDialect: Dialect = {
   placeholder: (number) => `$${number}`,
   encodeTime: (table, facts, role, time) => new Columns(table, facts).encodeTime(role, time),
+  notify: { text: NOTIFY, params: [({ channel }) => channel, ({ payload }) => payload] },
   endConnection: "SELECT pg_terminate_backend(pg_backend_pid())",
   tableKey,
   ddl,

@@ -1,10 +1,12 @@
 import type { Dialect } from "../driver/dialect.ts";
-import type { Driver, JoinedTransaction, Session } from "../driver/driver.ts";
+import type { Driver, JoinedTransaction, Session, SqlValue } from "../driver/driver.ts";
+import type { Listening, NotificationListener } from "../driver/listen.ts";
 import { ClosedError, DriverError, type DriverErrorKind } from "../errors.ts";
 import { classify } from "./classify.ts";
 import { countLockWaits } from "./count_lock_waits.ts";
 import { postgresDialect } from "./dialect.ts";
 import { failure } from "./failure.ts";
+import { listen } from "./listen.ts";
 import { PostgresPool, type PostgresSource } from "./pool.ts";
 import { PostgresSession } from "./session.ts";
 import { joinTransaction, type PostgresTx } from "./tx.ts";
@@ -28,6 +30,7 @@ class PostgresServerDriver implements PostgresDriver {
   readonly #source: PostgresSource;
   #opening: Promise<PostgresPool> | undefined;
   #pool: PostgresPool | undefined;
+  readonly #listening = new Set<Listening>();
 
   constructor(source: PostgresSource) {
     this.connections = source.connections;
@@ -78,6 +81,29 @@ class PostgresServerDriver implements PostgresDriver {
     return await countLockWaits(this.#pool);
   }
 
+  async listen(channel: string, listener: NotificationListener): Promise<Listening> {
+    const pool = this.#pool;
+    if (pool === undefined) throw this.#notOpen();
+    const { label, connectListening } = this.#source;
+    if (connectListening === undefined) {
+      throw new DriverError(
+        "unusable",
+        `Cannot listen in the Postgres database ${label}: Holdfast cannot make a connection of its ` +
+          `own; give the driver an address in place of a client`,
+      );
+    }
+    const query = (text: string, params: readonly SqlValue[]) => pool.query(text, params);
+    const listening = await listen({ label, connect: connectListening, query }, channel, listener);
+    const own: Listening = {
+      close: () => {
+        this.#listening.delete(own);
+        return listening.close();
+      },
+    };
+    this.#listening.add(own);
+    return own;
+  }
+
   classify(error: unknown): DriverErrorKind {
     return classify(error);
   }
@@ -86,6 +112,7 @@ class PostgresServerDriver implements PostgresDriver {
     const opening = this.#opening;
     this.#opening = undefined;
     this.#pool = undefined;
+    await Promise.all([...this.#listening].map((each) => each.close()));
     const pool = await opening?.catch(() => undefined);
     await pool?.close(this.#notOpen());
   }

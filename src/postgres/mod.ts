@@ -26,7 +26,7 @@
 
 import type { PostgresSql } from "./client.ts";
 import { type PostgresDriver, postgresDriver } from "./driver.ts";
-import { openOwnClient, type PostgresAddress } from "./own_client.ts";
+import { openListeningClient, openOwnClient, type PostgresAddress } from "./own_client.ts";
 import type { PostgresSource } from "./pool.ts";
 import { labelOf, startupSettings, transactionSettings } from "./settings.ts";
 
@@ -105,6 +105,7 @@ function fromAddress(
     connections,
     prepare,
     connect: () => openOwnClient({ address, connections, prepare, startup }),
+    connectListening: (events) => openListeningClient({ address, startup }, events),
     localSettings: pgBouncer ? transactionSettings(options) : {},
   });
 }

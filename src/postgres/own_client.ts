@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import type { OwnSql } from "./client.ts";
+import type { ListeningSql, ListeningSqlEvents, OwnSql } from "./client.ts";
 
 /** Where a server is, in parts, as postgres.js takes it. */
 export interface PostgresAddress {
@@ -41,6 +41,27 @@ export function openOwnClient(
     backoff: () => SECONDS_TO_RECONNECT,
     // It would print them.
     onnotice: () => {},
+  };
+  return typeof address === "string"
+    ? postgres(address, options)
+    : postgres({ ...address, ...options });
+}
+
+/** A client of one connection that stays open, and tells what is notified on it. */
+export function openListeningClient(
+  { address, startup }: Pick<OwnClientSettings, "address" | "startup">,
+  events: ListeningSqlEvents,
+): ListeningSql {
+  const options = {
+    max: 1,
+    prepare: false,
+    connection: { ...startup },
+    connect_timeout: SECONDS_TO_CONNECT,
+    fetch_types: false,
+    backoff: () => SECONDS_TO_RECONNECT,
+    onnotice: () => {},
+    max_lifetime: null,
+    ...events,
   };
   return typeof address === "string"
     ? postgres(address, options)

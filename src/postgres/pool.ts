@@ -1,6 +1,6 @@
 import type { QueryResult, SqlValue } from "../driver/driver.ts";
 import { deadline } from "../driver/real_time.ts";
-import type { OwnSql, PostgresSql } from "./client.ts";
+import type { ListeningSql, ListeningSqlEvents, OwnSql, PostgresSql } from "./client.ts";
 import { excerpt, failure, isLeftOver, isStuck, noAnswer } from "./failure.ts";
 import { Permits } from "../driver/permits.ts";
 import { sharesProcesses } from "./shares_processes.ts";
@@ -16,6 +16,8 @@ export interface PostgresSource extends TransactionOptions {
   readonly connections: number;
   /** Makes a client of our own; one that the caller has made comes as `theirs`. */
   readonly connect: (() => OwnSql) | { readonly theirs: PostgresSql };
+  /** Makes a client that listens; absent where the client is the caller's. */
+  readonly connectListening?: (events: ListeningSqlEvents) => ListeningSql;
   /** How long what is in flight may take to finish when a client is ended, in seconds. */
   readonly secondsToEnd: number;
 }
