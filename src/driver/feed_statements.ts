@@ -13,12 +13,15 @@ export interface FeedTables {
 
 /** A scope and whose it is. */
 export interface ScopeKey {
+  /** Whose it is; 1 to 190 characters. */
   readonly tenant: string;
+  /** Its name, which no other tenant's scope has; 1 to 190 characters. */
   readonly scope: string;
 }
 
 /** An entity of a scope. */
 export interface EntityKey extends ScopeKey {
+  /** Its name, which no other entity of the scope has; 1 to 190 characters. */
   readonly entity: string;
 }
 
@@ -32,9 +35,13 @@ export interface NewState extends EntityKey {
 
 /** An event as it is written. */
 export interface NewEvent extends ScopeKey {
+  /** Its number in its scope, from 1. */
   readonly seq: number;
+  /** What no other event has. */
   readonly id: string;
+  /** The entity that it is about, if it names one. */
   readonly entity: string | null;
+  /** The version of the entity since, if its state was written with the event. */
   readonly version: number | null;
   /** JSON text. */
   readonly event: string;
@@ -43,9 +50,7 @@ export interface NewEvent extends ScopeKey {
 }
 
 /** An event as it stands in its table. */
-export interface StoredEvent extends NewEvent {
-  readonly createdAt: number;
-}
+export type StoredEvent = NewEvent;
 
 /** Events of a scope from a number on. */
 export interface EventsAfter extends ScopeKey {

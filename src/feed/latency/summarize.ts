@@ -7,9 +7,13 @@ export type LatencySegment = "write+commit" | "broadcast" | "consume" | "end to 
 
 /** How long something took, in milliseconds. */
 export interface Percentiles {
+  /** What half of all values do not exceed. */
   readonly p50: number;
+  /** What 90 % of all values do not exceed. */
   readonly p90: number;
+  /** What 99 % of all values do not exceed. */
   readonly p99: number;
+  /** The longest. */
   readonly max: number;
 }
 
