@@ -1,4 +1,5 @@
 import { describeValue } from "../describe_value.ts";
+import { DeclarationError } from "../errors.ts";
 
 /**
  * What is wrong with a name that is kept in a column of 190 characters; `undefined` if nothing is. MySQL
@@ -11,6 +12,18 @@ export function problemOfName(name: unknown): string | undefined {
   if (name.includes("\0") || !name.isWellFormed()) return "has NUL or half a character in it";
   if (name.endsWith(" ")) return "ends with a space";
   return undefined;
+}
+
+/**
+ * Refuses a name that cannot be kept.
+ *
+ * @param what what was attempted, as the error begins
+ * @param kind of what it is the name: `entity`
+ * @throws {DeclarationError} with what is wrong with it
+ */
+export function checkName(what: string, kind: string, name: unknown): void {
+  const problem = problemOfName(name);
+  if (problem !== undefined) throw new DeclarationError(`${what}: its ${kind} ${problem}`);
 }
 
 const LONGEST = 190;

@@ -3,16 +3,11 @@ import { DeclarationError, PayloadError } from "../errors.ts";
 import type { Payload } from "../payload.ts";
 import { refuseUnknownOptions } from "../refuse_unknown_options.ts";
 import { asError } from "../thrown.ts";
-import { problemOfName } from "./check_name.ts";
+import { checkName } from "./check_name.ts";
 import { checkScope } from "./check_scope.ts";
+import type { FeedCodecs } from "./feed_codecs.ts";
 import type { FeedWrite } from "./feed_write.ts";
 import type { EncodedWrite } from "./write_steps.ts";
-
-/** How a feed writes events and states as JSON. */
-export interface FeedCodecs<Event, State> {
-  readonly event: Payload<Event>;
-  readonly state: Payload<State>;
-}
 
 /**
  * A write as it is stored. Nothing has been written when it cannot be.
@@ -31,7 +26,8 @@ export async function encodeWrite<Event, State>(
   const { tenant, scope } = checkScope(what, write);
   const { id, entity, state, expectedVersion } = write;
   const place = `${what}, scope "${scope}"`;
-  checkNames(place, { id, entity });
+  if (id !== undefined) checkName(place, "id", id);
+  if (entity !== undefined) checkName(place, "entity", entity);
   checkEntity(place, write as FeedWrite);
   return {
     tenant,
@@ -44,13 +40,6 @@ export async function encodeWrite<Event, State>(
     expectedVersion,
     createdAt: Math.floor(databaseNow()),
   };
-}
-
-function checkNames(place: string, names: Readonly<Record<string, unknown>>): void {
-  for (const [what, name] of Object.entries(names)) {
-    const problem = name === undefined ? undefined : problemOfName(name);
-    if (problem !== undefined) throw new DeclarationError(`${place}: its ${what} ${problem}`);
-  }
 }
 
 function checkEntity(place: string, { entity, state, expectedVersion }: FeedWrite): void {

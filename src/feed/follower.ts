@@ -38,11 +38,6 @@ export class Follower<Event> {
     this.#counts = counts;
   }
 
-  /** The number of the last event that was handed on. */
-  get watermark(): number {
-    return this.#watermark;
-  }
-
   /** Lets it end; it hands on nothing more. */
   end(): void {
     this.#hasEnded = true;

@@ -30,22 +30,18 @@
  */
 
 export { Feed } from "./feed.ts";
-export type {
-  EntityState,
-  FeedPlan,
-  FeedRun,
-  FollowOptions,
-  RunOptions,
-  Snapshot,
-  WaitForOptions,
-} from "./feed.ts";
+export type { EntityState, Snapshot } from "./entity_state.ts";
+export type { FeedPlan } from "./explain_feed.ts";
 export type { FeedBroadcast } from "./feed_broadcast.ts";
 export type { FeedEvent } from "./feed_event.ts";
 export type { FeedOptions } from "./feed_options.ts";
 export type { FeedStats } from "./feed_stats.ts";
 export type { FeedWrite, FeedWritten } from "./feed_write.ts";
+export type { FollowOptions } from "./follow_options.ts";
+export type { FeedRun, RunOptions } from "./run_feed.ts";
 export { TenantError } from "./tenant_error.ts";
 export { VersionConflictError } from "./version_conflict_error.ts";
+export type { WaitForOptions } from "./wait_for_event.ts";
 export { WatermarkError } from "./watermark_error.ts";
 export { report } from "./latency/report.ts";
 export type { LatencyReport } from "./latency/report.ts";

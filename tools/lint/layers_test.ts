@@ -184,7 +184,7 @@ Deno.test("clock: clock.ts and driver/real_time.ts are the sources, and the hint
   deepEqual(lint("src/driver/real_time.ts", source), []);
   const sources: Record<string, string> = {
     "src/claim/lease.ts": "src/clock.ts",
-    "src/feed/feed.ts": "src/clock.ts",
+    "src/feed/follower.ts": "src/clock.ts",
     "src/driver/backoff.ts": "src/driver/real_time.ts",
     "src/postgres/session.ts": "src/driver/real_time.ts",
   };
