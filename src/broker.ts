@@ -1,3 +1,4 @@
+import type { Channel } from "./channel.ts";
 import type { Driver, QueryAdapter } from "./driver/driver.ts";
 import type { Form } from "./driver/form.ts";
 import type { Duration } from "./duration.ts";
@@ -18,6 +19,13 @@ export interface BrokerOptions {
   readonly lease?: Duration;
   /** The poll interval of a subscription that gives none; default 1 s. */
   readonly pollInterval?: Duration;
+  /**
+   * Whether publishing wakes the subscriptions of other processes by LISTEN and NOTIFY, on one more
+   * connection; default false. Postgres only.
+   */
+  readonly listenNotify?: boolean;
+  /** A channel over which publishing wakes the subscriptions of other processes, such as `redis(url)`. */
+  readonly wake?: Channel;
 }
 
 /** An inbox, or the reason why this database cannot hold its rows in its form. */
@@ -55,6 +63,10 @@ export class Broker<Name extends string = string, Forms extends Form = Form, Tx 
   readonly lease: number;
   /** The default poll interval in milliseconds. */
   readonly pollInterval: number;
+  /** Whether other processes are woken by LISTEN and NOTIFY. */
+  readonly listenNotify: boolean;
+  /** The channel over which other processes are woken. */
+  readonly wake: Channel | undefined;
   #connected: RunningBroker | undefined;
 
   /**
@@ -73,6 +85,9 @@ export class Broker<Name extends string = string, Forms extends Form = Form, Tx 
     this.driver = driver;
     this.lease = checkLease(options.lease, "the broker") ?? 30_000;
     this.pollInterval = checkPollInterval(options.pollInterval, "the broker") ?? 1_000;
+    checkWake(driver, options);
+    this.listenNotify = options.listenNotify ?? false;
+    this.wake = options.wake;
   }
 
   /** Declares tables that are created at start where they are absent. */
@@ -208,7 +223,26 @@ function haveGroupsOfTheirOwn(one: AnyQueue, other: AnyQueue): boolean {
   return haveGroups && one.name !== other.name;
 }
 
-const OPTIONS: readonly string[] = ["lease", "pollInterval"];
+function checkWake(driver: Driver, { listenNotify, wake }: BrokerOptions): void {
+  if (wake !== undefined && typeof wake?.open !== "function") {
+    throw new DeclarationError(
+      `Cannot make a broker with ${String(wake)} as its wake: give a channel, such as redis(url)`,
+    );
+  }
+  if (!listenNotify) return;
+  if (wake !== undefined) {
+    throw new DeclarationError(
+      "Cannot make a broker with both listenNotify and wake: either wakes other processes; give one",
+    );
+  }
+  if (driver.listen !== undefined && driver.dialect.notify !== undefined) return;
+  throw new DeclarationError(
+    `Cannot make a broker with listenNotify over ${driver.name}: it has no notifications; give ` +
+      `wake: redis(url), or leave it to polling`,
+  );
+}
+
+const OPTIONS: readonly (keyof BrokerOptions)[] = ["lease", "pollInterval", "listenNotify", "wake"];
 
 /** A broker outside any app runs no handlers. */
 const NO_STATES = {

@@ -8,6 +8,7 @@ export function logOf(
   part:
     | "app"
     | "broadcast"
+    | "channel"
     | "check"
     | "claim"
     | "delivery"

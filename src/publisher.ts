@@ -35,11 +35,24 @@ export interface Published {
 
 type Runner = Pick<OpenTransaction, "run">;
 
+/** Tells other processes, by the transaction itself, that the queue has messages once it is committed. */
+export type NotifyIn = (transaction: OpenTransaction, queue: AnyQueue) => Promise<void>;
+
+/** What a publisher works with. */
+export interface PublisherOptions {
+  readonly driver: Driver;
+  readonly pool: Pool;
+  readonly runtime: Runtime;
+  /** Called for each queue that has messages, once they are committed. */
+  readonly wake: (queue: AnyQueue) => void;
+  readonly notifyIn: NotifyIn | undefined;
+}
+
 /** Where messages are inserted, and who is told when. */
 interface Place {
   readonly transaction: OpenTransaction | undefined;
   /** Called for the queue of each message that was inserted. */
-  readonly wake: (queue: AnyQueue) => void;
+  readonly wake: (queue: AnyQueue) => void | Promise<void>;
   /** Where what is published is noted until its fate is known. */
   readonly records?: PublishRecord[];
   /** Whether the transaction is the one of a delivery. */
@@ -52,17 +65,20 @@ export class Publisher {
   readonly #driver: Driver;
   readonly #runtime: Runtime;
   readonly #wake: (queue: AnyQueue) => void;
+  /** Tells other processes in a transaction whose end is not told. */
+  readonly #notifyIn: NotifyIn | undefined;
   readonly #facts = new Map<AnyInbox, TableFacts>();
   /** By inbox, and by the names of the other columns that are written. */
   readonly #statements = new Map<AnyInbox, Map<string, PublishStatement>>();
   /** The transactions that `transaction` has opened, by what callers know of them. */
   readonly #open = new WeakMap<object, Place>();
 
-  constructor(driver: Driver, pool: Pool, runtime: Runtime, wake: (queue: AnyQueue) => void) {
+  constructor({ driver, pool, runtime, wake, notifyIn }: PublisherOptions) {
     this.#driver = driver;
     this.pool = pool;
     this.#runtime = runtime;
     this.#wake = wake;
+    this.#notifyIn = notifyIn;
   }
 
   /** A table that has been checked already need not be looked at again. */
@@ -111,7 +127,7 @@ export class Publisher {
     for (const [index, { id, inserted: isNew }] of inserted.entries()) {
       if (isNew) this.#observe(queue, id, all[index], place);
     }
-    if (inserted.some((each) => each.inserted)) place.wake(queue);
+    if (inserted.some((each) => each.inserted)) await place.wake(queue);
     return inserted;
   }
 
@@ -126,7 +142,7 @@ export class Publisher {
     const tx = held.handle as object;
     const records: PublishRecord[] = [];
     const hooks = new CommitHooks(tx);
-    this.#open.set(tx, { transaction: held, records, wake: (queue) => queues.add(queue) });
+    this.#open.set(tx, { transaction: held, records, wake: (queue) => void queues.add(queue) });
     let result: T;
     try {
       result = await runInside(inside, () => work(tx));
@@ -161,7 +177,9 @@ export class Publisher {
   #placeOf(tx: unknown): Place {
     if (tx === undefined) return { transaction: undefined, wake: this.#wake };
     const open = this.#open.get(Object(tx));
-    return open ?? { transaction: this.pool.join(tx), wake: () => {} };
+    if (open !== undefined) return open;
+    const transaction = this.pool.join(tx);
+    return { transaction, wake: (queue) => this.#notifyIn?.(transaction, queue) };
   }
 
   async #publish(
@@ -178,7 +196,7 @@ export class Publisher {
     });
     if (!published.inserted) return published;
     this.#observe(queue, published.id, message, place);
-    place.wake(queue);
+    await place.wake(queue);
     return published;
   }
 

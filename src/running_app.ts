@@ -137,8 +137,10 @@ export class RunningApp implements StartedApp {
     this.#ready = false;
     this.#closed = true;
     runningApps.delete(this.#app);
-    for (const broker of this.#brokers) broker.forget();
-    await Promise.all(this.#components.map((component) => killComponent(component)));
+    await Promise.all([
+      ...this.#brokers.map((broker) => broker.kill()),
+      ...this.#components.map((component) => killComponent(component)),
+    ]);
     this.#finish.reject(new ClosedError(`The app "${this.#app.name}" was killed`));
   }
 

@@ -17,6 +17,7 @@ import { LeaseForm } from "./claim/lease.ts";
 import { RowLockForm } from "./claim/row_lock.ts";
 import type { OpenTransaction } from "./held_transaction.ts";
 import { logOf } from "./log.ts";
+import { NotifyChannel } from "./notify_channel.ts";
 import { Pool } from "./pool.ts";
 import type { PublishManyOptions, PublishOptions } from "./publish_options.ts";
 import { type Published, Publisher } from "./publisher.ts";
@@ -24,12 +25,14 @@ import type { AnyQueue } from "./queue.ts";
 import type { Runtime } from "./runtime.ts";
 import { SubscriptionLoop } from "./subscription_loop.ts";
 import type { AnySubscription } from "./subscription.ts";
+import { WakeLink } from "./wake_link.ts";
+import { type WakeMessage, writeWakeMessage } from "./wake_message.ts";
 
 /** What of a broker a running one is made from. */
 type Declaration =
   & Pick<
     Broker,
-    "tables" | "subscriptions" | "lease" | "pollInterval"
+    "tables" | "subscriptions" | "lease" | "pollInterval" | "listenNotify" | "wake"
   >
   & { readonly driver: Driver };
 
@@ -43,6 +46,7 @@ export class RunningBroker {
   readonly #publisher: Publisher;
   readonly #runtime: Runtime;
   readonly #facts: ReadonlyMap<AnyInbox, TableFacts>;
+  readonly #link: WakeLink | undefined;
 
   /** Opens the database, creates and checks its tables. What it had opened is closed if it fails. */
   static async open(
@@ -67,6 +71,7 @@ export class RunningBroker {
       if (problems.length > 0) throw new SchemaError(problems);
       const running = new RunningBroker(broker, driver, pool, facts, states, runtime);
       runningBrokers.set(broker, running);
+      await running.#openLink();
       return running;
     } catch (error) {
       await pool.close();
@@ -87,7 +92,14 @@ export class RunningBroker {
     this.#runtime = runtime;
     this.pool = pool;
     this.#facts = facts;
-    this.#publisher = new Publisher(driver, pool, runtime, (queue) => this.#wake(queue));
+    this.#link = this.#makeLink();
+    this.#publisher = new Publisher({
+      driver,
+      pool,
+      runtime,
+      wake: (queue) => this.#wakeEverywhere(queue),
+      notifyIn: broker.listenNotify ? (tx, queue) => this.#notifyIn(tx, queue) : undefined,
+    });
     for (const [inbox, found] of facts) this.#publisher.know(inbox, found);
     this.loops = broker.subscriptions.map((subscription) =>
       new SubscriptionLoop({
@@ -153,11 +165,18 @@ export class RunningBroker {
     runningBrokers.delete(this.#declaration);
   }
 
+  /** Leaves its database as the end of the process does; only what listens is closed. */
+  async kill(): Promise<void> {
+    this.forget();
+    await this.#link?.close();
+  }
+
   /** Closes the database. No loop may be running. */
   async close(): Promise<void> {
     this.forget();
     try {
       for (const loop of this.loops) await loop.close();
+      await this.#link?.close();
     } finally {
       await this.pool.close();
     }
@@ -224,11 +243,48 @@ export class RunningBroker {
     );
   }
 
+  #makeLink(): WakeLink | undefined {
+    const { listenNotify, wake } = this.#declaration;
+    const channel = listenNotify ? new NotifyChannel(() => this.pool, NOTIFY_CHANNEL) : wake;
+    return channel && new WakeLink(channel, {
+      wake: (message) => this.#wake(message),
+      wakeAll: () => this.loops.forEach((loop) => loop.wake()),
+    });
+  }
+
+  async #openLink(): Promise<void> {
+    try {
+      await this.#link?.open();
+    } catch (error) {
+      this.forget();
+      await this.#link?.close();
+      throw error;
+    }
+  }
+
+  #wakeEverywhere(queue: AnyQueue): void {
+    const message = this.#wakeOf(queue);
+    this.#wake(message);
+    this.#link?.tell(message);
+  }
+
+  async #notifyIn(transaction: OpenTransaction, queue: AnyQueue): Promise<void> {
+    const payload = writeWakeMessage(this.#wakeOf(queue));
+    await transaction.run(this.dialect.notify!, { channel: NOTIFY_CHANNEL, payload });
+  }
+
+  #wakeOf(queue: AnyQueue): WakeMessage {
+    const group = groupOf(queue);
+    const table = this.dialect.tableKey(queue.inbox.table);
+    return group === undefined ? { table } : { table, group };
+  }
+
   /** Where a table has groups, only those who take the queue's own rows. */
-  #wake(queue: AnyQueue): void {
+  #wake({ table, group }: WakeMessage): void {
+    const { tableKey } = this.dialect;
     for (const loop of this.loops) {
-      const sameGroup = groupOf(queue) === groupOf(loop.queue);
-      if (sameGroup && this.#isSameTable(loop.queue.inbox.table, queue)) loop.wake();
+      const isOfGroup = group === undefined || group === groupOf(loop.queue);
+      if (isOfGroup && tableKey(loop.queue.inbox.table) === table) loop.wake();
     }
   }
 
@@ -237,6 +293,9 @@ export class RunningBroker {
     return tableKey(table) === tableKey(inbox.table);
   }
 }
+
+/** Under this name brokers with `listenNotify` listen. */
+const NOTIFY_CHANNEL = "holdfast_wake";
 
 /** The running side of each broker that is open. */
 export const runningBrokers: WeakMap<Declaration, RunningBroker> = new WeakMap();

@@ -400,8 +400,8 @@ export function refusals(): void {
   leased.queue().subscribe({ concurrency: 5 }, () => {});
   // @ts-expect-error weeks is not a unit
   leased.queue().subscribe({ lease: { weeks: 1 } }, () => {});
-  // @ts-expect-error listenNotify is not an option yet
-  new Broker(sqlite(":memory:"), { listenNotify: true });
+  // @ts-expect-error notify is not an option
+  new Broker(sqlite(":memory:"), { notify: true });
   // @ts-expect-error graceful is not an option
   new App({ name: "app", graceful: true });
   // @ts-expect-error a handler is missing

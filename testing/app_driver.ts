@@ -1,5 +1,6 @@
 import type { Dialect } from "../src/driver/dialect.ts";
 import type { Driver, JoinedTransaction, Session } from "../src/driver/driver.ts";
+import type { Listening, NotificationListener } from "../src/driver/listen.ts";
 import type { Form } from "../src/driver/form.ts";
 import { DriverError, type DriverErrorKind } from "../src/errors.ts";
 import { AppSession, type SessionOwner } from "./app_session.ts";
@@ -14,11 +15,15 @@ export class AppDriver implements Driver, SessionOwner {
   readonly connections?: number;
   readonly dialect: Dialect;
   readonly countLockWaits?: Driver["countLockWaits"];
+  readonly listen?: Driver["listen"];
   readonly #real: Driver;
   readonly #time: TestTime;
   readonly #sessions = new Set<AppSession>();
   #unreachableUntil = -Infinity;
   #cuts = 0;
+  readonly #listeners = new Set<NotificationListener>();
+  /** Whether listeners have not been told that an outage is over. */
+  #isDeaf = false;
 
   /** Over the driver that the app was declared with. */
   constructor(real: Driver, time: TestTime) {
@@ -30,6 +35,9 @@ export class AppDriver implements Driver, SessionOwner {
     this.connections = real.connections;
     this.dialect = real.dialect;
     if (real.countLockWaits !== undefined) this.countLockWaits = () => real.countLockWaits!();
+    if (real.listen !== undefined) {
+      this.listen = (channel, listener) => this.#listen(channel, listener);
+    }
   }
 
   /** The sessions that have not been given back. */
@@ -101,6 +109,8 @@ export class AppDriver implements Driver, SessionOwner {
   async cut(until: number): Promise<void> {
     this.#cuts++;
     this.#unreachableUntil = until;
+    this.#isDeaf = true;
+    for (const listener of this.#listeners) listener.lost(new DriverError("disconnected", CUT));
     await Promise.all(this.sessions.map((session) => session.cut(CUT)));
   }
 
@@ -111,8 +121,30 @@ export class AppDriver implements Driver, SessionOwner {
     await Promise.all(this.sessions.map((session) => session.kill(CUT)));
   }
 
+  /** What is notified during an outage does not arrive; its end is told by the next session. */
+  async #listen(channel: string, listener: NotificationListener): Promise<Listening> {
+    this.#refuseUnreachable();
+    const listening = await this.#real.listen!(channel, {
+      receive: (payload) => {
+        if (this.outage === 0) listener.receive(payload);
+      },
+      lost: (error) => listener.lost(error),
+      restored: () => listener.restored(),
+    });
+    this.#listeners.add(listener);
+    return {
+      close: () => {
+        this.#listeners.delete(listener);
+        return listening.close();
+      },
+    };
+  }
+
   #refuseUnreachable(): void {
     if (this.outage > 0) throw new DriverError("disconnected", CUT);
+    if (!this.#isDeaf) return;
+    this.#isDeaf = false;
+    for (const listener of this.#listeners) listener.restored();
   }
 }
 

@@ -4,7 +4,7 @@ import { ClosedError, DeclarationError, PayloadError } from "../errors.ts";
 import { Broadcast } from "./broadcast.ts";
 import { ChannelForTest } from "./channel_for_test.ts";
 import { inProcess } from "./in_process.ts";
-import { MissingPackageError } from "./missing_package_error.ts";
+import { MissingPackageError } from "../missing_package_error.ts";
 import { none } from "./none.ts";
 
 Deno.test("messages arrive in order, each once, at the subscribers of their topic", async () => {

@@ -30,7 +30,7 @@ export type {
 } from "./broadcast_stats.ts";
 export type { Callback } from "./callbacks.ts";
 export { inProcess } from "./in_process.ts";
-export { MissingPackageError } from "./missing_package_error.ts";
+export { MissingPackageError } from "../missing_package_error.ts";
 export { none } from "./none.ts";
 export { postgresNotify } from "./postgres_notify.ts";
 export type { NotifyingBroker, PostgresNotifyOptions } from "./postgres_notify.ts";

@@ -5,7 +5,7 @@ import { asError } from "../thrown.ts";
 import { within } from "../within.ts";
 import type { SendRules } from "./broadcast_options.ts";
 import { type ChannelState, type ChannelStats, noCounts } from "./broadcast_stats.ts";
-import { ChannelOpening } from "./channel_opening.ts";
+import { ChannelOpening } from "../channel_opening.ts";
 import type { Envelope } from "./envelope.ts";
 
 /** One channel of a broadcast: what waits to be sent through it, and the worker that sends it, in order. */
@@ -57,7 +57,11 @@ export class Outlet {
     this.#inContext = thisContext();
     this.#state = "started";
     this.#isFull = false;
-    const opening = this.#opening = new ChannelOpening(this.#broadcast, this.#channel, listener);
+    const opening = this.#opening = new ChannelOpening(
+      `Broadcast ${this.#broadcast}`,
+      this.#channel,
+      listener,
+    );
     const isThere = await opening.open();
     if (opening.signal.aborted) return;
     if (isThere) {

@@ -1,4 +1,4 @@
-import { MissingPackageError } from "./missing_package_error.ts";
+import { MissingPackageError } from "../missing_package_error.ts";
 
 /** What of a client of ioredis is used. */
 export interface RedisClient {

@@ -1,24 +1,24 @@
-import { AFTER_DISCONNECT, backoff } from "../backoff.ts";
-import type { Channel, ChannelListener } from "../channel.ts";
-import { inRealTime, sleep } from "../clock.ts";
-import { DeclarationError } from "../errors.ts";
-import { logOf } from "../log.ts";
-import { asError } from "../thrown.ts";
-import { within } from "../within.ts";
+import { AFTER_DISCONNECT, backoff } from "./backoff.ts";
+import type { Channel, ChannelListener } from "./channel.ts";
+import { inRealTime, sleep } from "./clock.ts";
+import { DeclarationError, DriverError } from "./errors.ts";
+import { logOf } from "./log.ts";
+import { asError } from "./thrown.ts";
+import { within } from "./within.ts";
 import { MissingPackageError } from "./missing_package_error.ts";
 
 /** Opens a channel, and goes on trying if it cannot be opened at first. */
 export class ChannelOpening {
-  readonly #broadcast: string;
+  readonly #owner: string;
   readonly #channel: Channel;
   readonly #listener: ChannelListener;
   readonly #end = new AbortController();
   #attempt: Promise<Error | undefined> | undefined;
   #isOpen = false;
 
-  /** @param broadcast the name, for the log */
-  constructor(broadcast: string, channel: Channel, listener: ChannelListener) {
-    this.#broadcast = broadcast;
+  /** @param owner who uses the channel, for the log: `Broadcast x` */
+  constructor(owner: string, channel: Channel, listener: ChannelListener) {
+    this.#owner = owner;
     this.#channel = channel;
     this.#listener = listener;
   }
@@ -39,6 +39,7 @@ export class ChannelOpening {
    *
    * @returns false if the package that it needs is absent: it is not tried again then
    * @throws {DeclarationError} if it can never be opened
+   * @throws {DriverError} `unusable` if its database cannot serve it, as behind a pooler
    */
   async open(): Promise<boolean> {
     const first = this.#tryOnce();
@@ -48,13 +49,13 @@ export class ChannelOpening {
     }
     const error = await first;
     if (error instanceof MissingPackageError) {
-      LOG.warn("Broadcast {broadcast} goes without its channel {channel}: {error}", {
+      LOG.warn("{owner} goes without its channel {channel}: {error}", {
         ...this.#names,
         error,
       });
       return false;
     }
-    if (error instanceof DeclarationError) throw error;
+    if (isForGood(error)) throw error;
     if (error !== undefined) void this.#openLater(first);
     return true;
   }
@@ -93,7 +94,7 @@ export class ChannelOpening {
     let error = await first;
     for (let attempt = 1; error !== undefined && !signal.aborted; attempt++) {
       if (attempt === 1) LOG.warn(WILL_OPEN, { ...this.#names, error });
-      if (error instanceof DeclarationError) {
+      if (isForGood(error)) {
         LOG.error(NEVER_OPENS, { ...this.#names, error });
         return;
       }
@@ -101,19 +102,23 @@ export class ChannelOpening {
       if (!signal.aborted) error = await this.#tryOnce();
     }
     if (signal.aborted) return;
-    LOG.info("Channel {channel} of broadcast {broadcast} is open now", this.#names);
+    LOG.info("{owner}: channel {channel} is open now", this.#names);
     this.#listener.missed();
   }
 
-  get #names(): { readonly broadcast: string; readonly channel: string } {
-    return { broadcast: this.#broadcast, channel: this.#channel.name };
+  get #names(): { readonly owner: string; readonly channel: string } {
+    return { owner: this.#owner, channel: this.#channel.name };
   }
+}
+
+/** Whether to try again is in vain. */
+function isForGood(error: Error | undefined): boolean {
+  return error instanceof DeclarationError ||
+    error instanceof DriverError && error.kind === "unusable";
 }
 
 /** How long a start waits for a channel, in milliseconds. */
 const PATIENCE = 5_000;
-const WILL_OPEN =
-  "Channel {channel} of broadcast {broadcast} could not be opened and is tried again: {error}";
-const NEVER_OPENS =
-  "Channel {channel} of broadcast {broadcast} cannot be opened and is not tried again: {error}";
-const LOG = logOf("broadcast");
+const WILL_OPEN = "{owner}: channel {channel} could not be opened and is tried again: {error}";
+const NEVER_OPENS = "{owner}: channel {channel} cannot be opened and is not tried again: {error}";
+const LOG = logOf("channel");

@@ -1,4 +1,4 @@
-import { DeclarationError } from "../errors.ts";
+import { DeclarationError } from "./errors.ts";
 
 /** A channel needs a package that is not installed. A `Broadcast` goes on without the channel. */
 export class MissingPackageError extends DeclarationError {
