@@ -47,7 +47,10 @@ Deno.test("an unknown option is refused, and so are lengths that cannot be", () 
   const make = (options: unknown) => () => new Broker(sqlite(":memory:"), options as never);
   assert.throws(make({ poll: 5 }), (error: unknown) => {
     assert(error instanceof DeclarationError);
-    assert.match(error.message, /poll is not an option; options are lease, pollInterval$/);
+    assert.match(
+      error.message,
+      /poll is not an option; options are lease, pollInterval, listenNotify, wake$/,
+    );
     return true;
   });
   for (const options of [{ lease: 0 }, { lease: NaN }, { pollInterval: 0 }, { pollInterval: -1 }]) {
